@@ -29,14 +29,7 @@ type Answer struct {
 func Fold(pieces ...[]Event) Answer {
 	var a Answer
 	var text strings.Builder
-	size := 0
-	for _, events := range pieces {
-		for _, e := range events {
-			if b, ok := e.Body.(Text); ok {
-				size += len(b.Text)
-			}
-		}
-	}
+	size := textBytes(pieces)
 	add := func(e Event) {
 		switch b := e.Body.(type) {
 		case Assigned:
@@ -75,4 +68,16 @@ func Fold(pieces ...[]Event) Answer {
 		a.TokensUsed = a.Usage.Total()
 	}
 	return a
+}
+
+// textBytes returns how many bytes of text events have.
+func textBytes(pieces [][]Event) (size int) {
+	for _, events := range pieces {
+		for _, e := range events {
+			if b, ok := e.Body.(Text); ok {
+				size += len(b.Text)
+			}
+		}
+	}
+	return size
 }

@@ -73,9 +73,20 @@ type lister struct {
 	last    core.TaskID // of the page
 }
 
+// mayMatch reports whether a task may match, by what its entry in the list of the hub tells.
+func (l *lister) mayMatch(one task.Status) bool {
+	return one.Request.Intent != core.IntentNotify && served(l.agent, one.Agent, one.Request.To) && l.mayBe(one.State)
+}
+
+// matches reports whether the status of a task is one of those that are wanted.
+func (l *lister) matches(has wire.Status) bool {
+	want := l.request.Status
+	return (want == "" || want == unspecified || has.State == want) && !has.At.Before(l.after)
+}
+
 // add adds a task if it matches: to the page while that has room, and to the total.
 func (l *lister) add(out *wire.ListTasksResponse, one task.Status) error {
-	if one.Request.Intent == core.IntentNotify || !served(l.agent, one.Agent, one.Request.To) || !l.mayBe(one.State) {
+	if !l.mayMatch(one) {
 		return nil
 	}
 	full := len(out.Tasks) == l.size
@@ -90,7 +101,7 @@ func (l *lister) add(out *wire.ListTasksResponse, one task.Status) error {
 		return err
 	}
 	whole, _, _ := l.call.snapshot(t)
-	if s := l.request.Status; s != "" && s != unspecified && whole.Status.State != s || whole.Status.At.Before(l.after) {
+	if !l.matches(whole.Status) {
 		return nil
 	}
 	l.count(out)

@@ -44,14 +44,8 @@ func route(r *http.Request) (destination, bool) {
 		return destination{}, false
 	}
 	if n := len(steps); n >= 2 && "/"+steps[n-2]+"/"+steps[n-1] == wire.CardPath {
-		at := slices.DeleteFunc(steps[:n-2], func(s string) bool { return s == "" }) // a base URL may end with a slash
-		switch {
-		case len(at) == 0:
-			return destination{card: true}, r.Method == http.MethodGet
-		case len(at) == 1:
-			return destination{card: true, agent: core.AgentID(at[0])}, r.Method == http.MethodGet
-		}
-		return destination{}, false
+		to, is := cardBelow(steps[:n-2])
+		return to, is && r.Method == http.MethodGet
 	}
 	if n := len(steps); n > 0 && steps[n-1] == "" {
 		steps = steps[:n-1]
@@ -62,21 +56,38 @@ func route(r *http.Request) (destination, bool) {
 	if to, ok := operation(r.Method, steps); ok { // before agents, one of which may have the name of a step
 		return to, true
 	}
+	return interfaceOf(r.Method, steps)
+}
+
+// cardBelow returns whose card is below the steps of a base URL, which may end with a slash.
+func cardBelow(steps []string) (destination, bool) {
+	switch at := slices.DeleteFunc(steps, func(s string) bool { return s == "" }); len(at) {
+	case 0:
+		return destination{card: true}, true
+	case 1:
+		return destination{card: true, agent: core.AgentID(at[0])}, true
+	}
+	return destination{}, false
+}
+
+// interfaceOf returns the interface that the steps of a path begin with: JSON-RPC of the hub or of an agent, or an
+// operation of the other binding, of an agent or of a tenant.
+func interfaceOf(method string, steps []string) (destination, bool) {
 	switch {
 	case len(steps) == 0:
-		return destination{}, r.Method == http.MethodPost
+		return destination{}, method == http.MethodPost
 	case len(steps) == 1:
-		return destination{agent: core.AgentID(steps[0])}, r.Method == http.MethodPost
+		return destination{agent: core.AgentID(steps[0])}, method == http.MethodPost
 	case steps[1] == stepREST:
-		to, ok := operation(r.Method, steps[2:])
+		to, ok := operation(method, steps[2:])
 		if !ok && len(steps) > 3 {
-			to, ok = operation(r.Method, steps[3:])
+			to, ok = operation(method, steps[3:])
 			to.tenant = steps[2]
 		}
 		to.agent = core.AgentID(steps[0])
 		return to, ok
 	}
-	to, ok := operation(r.Method, steps[1:])
+	to, ok := operation(method, steps[1:])
 	to.tenant = steps[0]
 	return to, ok
 }
@@ -100,50 +111,52 @@ func stepsOf(path string) ([]string, bool) {
 	return steps, true
 }
 
-// operation returns the operation that a method and the steps of a path name (section 11.3).
-// The prose has POST for subscribing and the definition of the service GET: both are served.
+// An idStep stands for an id in the steps of an operation.
+const idStep = "{id}"
+
+// paths are the operations of the HTTP+JSON binding (section 11.3). The prose has POST for subscribing and
+// the definition of the service GET: both are served.
+var paths = []struct {
+	method    string
+	steps     []string
+	operation string
+}{
+	{http.MethodPost, []string{stepSend}, wire.MethodSend},
+	{http.MethodPost, []string{stepStream}, wire.MethodStream},
+	{http.MethodGet, []string{stepCard}, wire.MethodExtendedCard},
+	{http.MethodGet, []string{stepTasks}, wire.MethodListTasks},
+	{http.MethodGet, []string{stepTasks, idStep}, wire.MethodGetTask},
+	{http.MethodPost, []string{stepTasks, idStep + ":cancel"}, wire.MethodCancelTask},
+	{http.MethodPost, []string{stepTasks, idStep + ":subscribe"}, wire.MethodSubscribe},
+	{http.MethodGet, []string{stepTasks, idStep + ":subscribe"}, wire.MethodSubscribe},
+	{http.MethodPost, []string{stepTasks, idStep, stepPush}, wire.MethodCreatePush},
+	{http.MethodGet, []string{stepTasks, idStep, stepPush}, wire.MethodListPush},
+	{http.MethodGet, []string{stepTasks, idStep, stepPush, idStep}, wire.MethodGetPush},
+	{http.MethodDelete, []string{stepTasks, idStep, stepPush, idStep}, wire.MethodDeletePush},
+}
+
+// operation returns the operation that a method and the steps of a path name.
 func operation(method string, steps []string) (destination, bool) {
 	var to destination
-	switch n := len(steps); {
-	case n == 1 && steps[0] == stepSend && method == http.MethodPost:
-		to.operation = wire.MethodSend
-	case n == 1 && steps[0] == stepStream && method == http.MethodPost:
-		to.operation = wire.MethodStream
-	case n == 1 && steps[0] == stepCard && method == http.MethodGet:
-		to.operation = wire.MethodExtendedCard
-	case n == 0 || steps[0] != stepTasks:
-	case n == 1 && method == http.MethodGet:
-		to.operation = wire.MethodListTasks
-	case n == 2:
-		id, verb := steps[1], ""
-		if i := strings.LastIndexByte(id, ':'); i >= 0 {
-			id, verb = id[:i], id[i+1:]
+	general := slices.Clone(steps) // with idStep for each id
+	switch len(steps) {
+	case 2: // a verb may follow the id
+		verb := strings.LastIndexByte(steps[1], ':')
+		if verb < 0 {
+			verb = len(steps[1])
 		}
-		to.task = id
-		switch {
-		case verb == "" && method == http.MethodGet:
-			to.operation = wire.MethodGetTask
-		case verb == "cancel" && method == http.MethodPost:
-			to.operation = wire.MethodCancelTask
-		case verb == "subscribe" && (method == http.MethodPost || method == http.MethodGet):
-			to.operation = wire.MethodSubscribe
-		}
-	case n == 3 && steps[2] == stepPush:
-		to.task = steps[1]
-		switch method {
-		case http.MethodPost:
-			to.operation = wire.MethodCreatePush
-		case http.MethodGet:
-			to.operation = wire.MethodListPush
-		}
-	case n == 4 && steps[2] == stepPush:
-		to.task, to.config = steps[1], steps[3]
-		switch method {
-		case http.MethodGet:
-			to.operation = wire.MethodGetPush
-		case http.MethodDelete:
-			to.operation = wire.MethodDeletePush
+		to.task, general[1] = steps[1][:verb], idStep+steps[1][verb:]
+	case 3:
+		to.task, general[1] = steps[1], idStep
+	case 4:
+		to.task, general[1] = steps[1], idStep
+		to.config, general[3] = steps[3], idStep
+	}
+	for _, o := range paths {
+		if o.method == method && slices.Equal(o.steps, general) {
+			to.operation = o.operation
+			return to, true
 		}
 	}
-	return to, to.operation != ""
+	return to, false
 }

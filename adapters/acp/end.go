@@ -62,18 +62,26 @@ func (rs *requesterSink) tellEnd(e core.Event) error {
 		}
 	}
 	answer := rs.task.Answer()
-	switch {
-	case r.kind == wire.KindQuery, r.kind == wire.KindDelegate && r.reports:
-	case answer.Fault == nil:
-		return nil // a notice that was taken, or an unknown kind
-	case !r.kind.Known() && (answer.Fault.Code == core.CodeTimeout || answer.Fault.Code == core.CodeCancelled):
-		return nil // an unknown kind may have no answer
+	if !r.expects(answer) {
+		return nil
 	}
 	raw := rs.encodeEnd(answer)
 	if len(raw) > rs.s.opts.MaxEnvelopeBytes && (r.live || answer.Fault != nil) {
 		raw = rs.encodeEnd(rs.shortened(answer))
 	}
 	return rs.sendEnd(raw)
+}
+
+// expects reports whether ACP has an envelope for an outcome of the request.
+func (r *request) expects(answer core.Answer) bool {
+	switch {
+	case r.kind == wire.KindQuery, r.kind == wire.KindDelegate && r.reports:
+		return true
+	case answer.Fault == nil:
+		return false // a notice that was taken, or an unknown kind
+	}
+	// An unknown kind may have no answer.
+	return r.kind.Known() || answer.Fault.Code != core.CodeTimeout && answer.Fault.Code != core.CodeCancelled
 }
 
 // encodeEnd returns the envelope that ends the task. An error has only the part of the answer

@@ -50,8 +50,6 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	alive := time.NewTicker(keepAlive)
-	defer alive.Stop()
 	c.countStream(1)
 	defer c.countStream(-1)
 	if c.discoverOnce(r) != nil {
@@ -61,6 +59,15 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 	if unknown && out.gap(0) != nil {
 		return
 	}
+	drains := func() bool { return x.opts.Forward != nil && !x.has(p, id) }
+	c.sendMailbox(r.Context(), out, at, drains)
+}
+
+// sendMailbox sends what comes after a number, until the reader has gone or the peer. A peer whose hub drains reads
+// on where its next requests go.
+func (c *caller) sendMailbox(ctx context.Context, out events, at uint64, drains func() bool) {
+	alive := time.NewTicker(keepAlive)
+	defer alive.Stop()
 	for {
 		items, missed, changed := c.mailbox.after(at)
 		if missed > 0 {
@@ -89,13 +96,10 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-changed:
 		case <-alive.C:
-			if x.opts.Forward != nil && !x.has(p, id) {
-				return // this hub drains: the peer reads on where its next requests go
-			}
-			if out.write(": alive\n\n") != nil {
+			if drains() || out.write(": alive\n\n") != nil {
 				return
 			}
-		case <-r.Context().Done():
+		case <-ctx.Done():
 			return
 		}
 	}

@@ -108,11 +108,22 @@ func questionText(q question.Question) string {
 	return b.String()
 }
 
-// settleQuestion answers a question as the user has filled in the form. One that the user closes is
-// dismissed, and so is one that the user declines if it has no option for that.
+// settleQuestion answers a question as the user has filled in the form.
 func (c *connection) settleQuestion(a *asked, m jsonrpc.Message) {
+	reply, ok := c.replyIn(a, m)
+	if !ok {
+		return // the question stays open
+	}
+	if _, err := c.self.AnswerQuestion(hub.NoWait, reply); err != nil && !errors.Is(err, context.Canceled) {
+		c.log.Info("an answer of an editor was not taken", "question", a.question, "error", err)
+	}
+}
+
+// replyIn reads the answer in a form, false if there is none. A question that the user closes is dismissed, and
+// so is one that the user declines if it has no option for that.
+func (c *connection) replyIn(a *asked, m jsonrpc.Message) (reply core.Reply, ok bool) {
 	r, fault := wire.Read[wire.ElicitationResponse](m.Result)
-	reply := core.Reply{Question: a.question, Dismissed: true}
+	reply = core.Reply{Question: a.question, Dismissed: true}
 	switch {
 	case fault != nil:
 		c.count("refused.response")
@@ -137,12 +148,10 @@ func (c *connection) settleQuestion(a *asked, m jsonrpc.Message) {
 			reply.Selected = []string{text}
 		case is:
 			reply.Text = text
-		case answer.Decode(&reply.Selected) != nil: // the question stays open
+		case answer.Decode(&reply.Selected) != nil:
 			c.count("refused.response")
-			return
+			return reply, false
 		}
 	}
-	if _, err := c.self.AnswerQuestion(hub.NoWait, reply); err != nil && !errors.Is(err, context.Canceled) {
-		c.log.Info("an answer of an editor was not taken", "question", a.question, "error", err)
-	}
+	return reply, true
 }

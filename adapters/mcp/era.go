@@ -53,21 +53,24 @@ type request struct {
 // principal returns who sends the request.
 func (q *request) principal() core.Principal { return q.holder.session.Identity().Principal }
 
+// requestMeta is what the hub reads of the _meta of a request.
+type requestMeta struct {
+	Token        strictjson.Value `json:"progressToken"`
+	Version      strictjson.Value `json:"io.modelcontextprotocol/protocolVersion"`
+	Client       strictjson.Value `json:"io.modelcontextprotocol/clientInfo"`
+	Capabilities strictjson.Value `json:"io.modelcontextprotocol/clientCapabilities"`
+	Call         strictjson.Value `json:"dragoman/call"`
+	Hops         strictjson.Value `json:"urn:dragoman:mcp:hops:1"`
+	Traceparent  strictjson.Value `json:"traceparent"`
+	Tracestate   strictjson.Value `json:"tracestate"`
+}
+
 // readRequest reads what a request says of itself in its headers and in _meta. Its errors have
 // the status 400.
 func readRequest(r *http.Request, h *holder, m jsonrpc.Message) (*request, *jsonrpc.Error) {
 	q := &request{Message: m, holder: h, http: r, version: r.Header.Get(wire.HeaderVersion), session: r.Header.Get(wire.HeaderSession)}
 	var in struct {
-		Meta struct {
-			Token        strictjson.Value `json:"progressToken"`
-			Version      strictjson.Value `json:"io.modelcontextprotocol/protocolVersion"`
-			Client       strictjson.Value `json:"io.modelcontextprotocol/clientInfo"`
-			Capabilities strictjson.Value `json:"io.modelcontextprotocol/clientCapabilities"`
-			Call         strictjson.Value `json:"dragoman/call"`
-			Hops         strictjson.Value `json:"urn:dragoman:mcp:hops:1"`
-			Traceparent  strictjson.Value `json:"traceparent"`
-			Tracestate   strictjson.Value `json:"tracestate"`
-		} `json:"_meta"`
+		Meta requestMeta `json:"_meta"`
 	}
 	if err := m.Params.Decode(&in); m.Params.Exists() && err != nil {
 		return nil, badParams("params: %s", err)
@@ -84,14 +87,8 @@ func readRequest(r *http.Request, h *holder, m jsonrpc.Message) (*request, *json
 		return nil, badParams("invalid header %s: want the thread, escaped as a segment of a path", ThreadHeader)
 	}
 	q.thread = core.ThreadID(thread)
-	if in.Meta.Call.Exists() {
-		var ok bool
-		if q.call, ok = in.Meta.Call.Text(); !ok || len(q.call) > maxCall {
-			return nil, badParams("invalid _meta field %q: want a string of at most %d bytes", callKey, maxCall)
-		}
-	}
-	if in.Meta.Hops.Exists() && (in.Meta.Hops.Decode(&q.hops) != nil || q.hops < 0) {
-		return nil, badParams("invalid _meta field %q: want a number of 0 or more, got %.20s", wire.MetaHops, in.Meta.Hops.Raw())
+	if bad := q.readOwn(in.Meta); bad != nil {
+		return nil, bad
 	}
 	if q.trace = core.TraceOf(r.Header.Values); in.Meta.Traceparent.Exists() { // SEP-414
 		q.trace = core.Trace{}
@@ -107,19 +104,41 @@ func readRequest(r *http.Request, h *holder, m jsonrpc.Message) (*request, *json
 	if !q.modern {
 		return q, nil
 	}
+	if bad := q.readClient(in.Meta); bad != nil {
+		return nil, bad
+	}
+	return q, checkHeaders(r.Header, m)
+}
+
+// readOwn reads our own keys of _meta.
+func (q *request) readOwn(meta requestMeta) *jsonrpc.Error {
+	if meta.Call.Exists() {
+		var ok bool
+		if q.call, ok = meta.Call.Text(); !ok || len(q.call) > maxCall {
+			return badParams("invalid _meta field %q: want a string of at most %d bytes", callKey, maxCall)
+		}
+	}
+	if meta.Hops.Exists() && (meta.Hops.Decode(&q.hops) != nil || q.hops < 0) {
+		return badParams("invalid _meta field %q: want a number of 0 or more, got %.20s", wire.MetaHops, meta.Hops.Raw())
+	}
+	return nil
+}
+
+// readClient reads what a request of a modern version says of its client.
+func (q *request) readClient(meta requestMeta) *jsonrpc.Error {
 	var can wire.Capabilities
 	switch {
-	case in.Meta.Client.Exists() && in.Meta.Client.Kind() != strictjson.Object:
-		return nil, badParams("invalid _meta field %q: want an object", wire.MetaClient)
-	case in.Meta.Capabilities.Kind() != strictjson.Object:
-		return nil, badParams("missing or invalid _meta field %q: want an object, {} for none", wire.MetaCapabilities)
+	case meta.Client.Exists() && meta.Client.Kind() != strictjson.Object:
+		return badParams("invalid _meta field %q: want an object", wire.MetaClient)
+	case meta.Capabilities.Kind() != strictjson.Object:
+		return badParams("missing or invalid _meta field %q: want an object, {} for none", wire.MetaCapabilities)
 	}
-	if err := in.Meta.Capabilities.Decode(&can); err != nil {
-		return nil, badParams("invalid _meta field %q: %s", wire.MetaCapabilities, err)
+	if err := meta.Capabilities.Decode(&can); err != nil {
+		return badParams("invalid _meta field %q: %s", wire.MetaCapabilities, err)
 	}
 	q.elicits = can.Elicits()
 	q.tasks = can.HasTasks()
-	return q, checkHeaders(r.Header, m)
+	return nil
 }
 
 // read reads the parameters of the request.

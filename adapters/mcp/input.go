@@ -265,20 +265,26 @@ func (in input) reply(action string, content strictjson.Value) (core.Command, er
 	case !content.Exists():
 		return a, nil
 	}
+	if err := in.readChoice(&a, content); err != nil {
+		return nil, core.NewFault(core.CodeInvalid, "%s: content: %s", in.label(), err)
+	}
+	return a, nil
+}
+
+// readChoice reads what a user has chosen, or written, into an answer.
+func (in input) readChoice(a *core.Reply, content strictjson.Value) error {
 	var said struct {
 		Choice strictjson.Value `json:"choice"`
 		Answer string           `json:"answer"`
 	}
 	err := content.Decode(&said)
 	if a.Text = said.Answer; err == nil && said.Choice.Kind() == strictjson.Array {
-		err = said.Choice.Decode(&a.Selected)
-	} else if text, ok := said.Choice.Text(); ok && text != "" {
+		return said.Choice.Decode(&a.Selected)
+	}
+	if text, ok := said.Choice.Text(); ok && text != "" {
 		a.Selected = in.selected(text)
 	}
-	if err != nil {
-		return nil, core.NewFault(core.CodeInvalid, "%s: content: %s", in.label(), err)
-	}
-	return a, nil
+	return err
 }
 
 // selected returns the options in an answer that is a text.

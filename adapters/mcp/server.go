@@ -137,13 +137,7 @@ func (s *Server) authenticate(r *http.Request) (*holder, *core.Fault) {
 func (s *Server) holderOf(r *http.Request) (*holder, *core.Fault) {
 	token, fault := tokenOf(r)
 	if fault != nil {
-		// It may be a form of token that is no agent's.
-		if s.opts.Authenticate != nil && tokenInPath(r) == "" {
-			if p, err := s.opts.Authenticate(r); err == nil && p.ID != "" {
-				return s.admit(p)
-			}
-		}
-		return nil, fault
+		return s.holderOfOther(r, fault)
 	}
 	s.mu.Lock()
 	h, closed := s.holders[sha256.Sum256([]byte(token))], s.closed
@@ -158,15 +152,8 @@ func (s *Server) holderOf(r *http.Request) (*holder, *core.Fault) {
 		return h, nil
 	}
 	if s.opts.Authenticate != nil {
-		if tokenInPath(r) != "" {
-			r = r.Clone(r.Context())
-			r.Header.Set("Authorization", "Bearer "+token)
-		}
-		switch p, err := s.opts.Authenticate(r); {
-		case err == nil && p.ID != "":
-			return s.admit(p)
-		case err != nil && (presentsMore(r) || core.AsFault(err).Code == core.CodeNotAuthorized):
-			return nil, core.AsFault(err)
+		if h, fault := s.holderOfToken(r, token); h != nil || fault != nil {
+			return h, fault
 		}
 	}
 	switch {
@@ -177,6 +164,32 @@ func (s *Server) holderOf(r *http.Request) (*holder, *core.Fault) {
 	}
 	return nil, core.NewFault(core.CodeUnauthenticated,
 		"the token is unknown or has expired: send the one that the operator of the hub gave you; the mcp_token of an agent ends with its connection: connect again and take that of the new Welcome")
+}
+
+// holderOfOther returns the holder of a credential that is no token of an agent, which fault says.
+func (s *Server) holderOfOther(r *http.Request, fault *core.Fault) (*holder, *core.Fault) {
+	if s.opts.Authenticate != nil && tokenInPath(r) == "" {
+		if p, err := s.opts.Authenticate(r); err == nil && p.ID != "" {
+			return s.admit(p)
+		}
+	}
+	return nil, fault
+}
+
+// holderOfToken returns the holder of a token that the operator gave, or the refusal of what else the request
+// presents. It returns neither for a token that nobody knows.
+func (s *Server) holderOfToken(r *http.Request, token string) (*holder, *core.Fault) {
+	if tokenInPath(r) != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	switch p, err := s.opts.Authenticate(r); {
+	case err == nil && p.ID != "":
+		return s.admit(p)
+	case err != nil && (presentsMore(r) || core.AsFault(err).Code == core.CodeNotAuthorized):
+		return nil, core.AsFault(err)
+	}
+	return nil, nil
 }
 
 // beside returns what is wrong with the credentials that a request presents besides the token of

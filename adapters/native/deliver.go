@@ -49,6 +49,11 @@ func (s *session) deliver(ctx context.Context, b hub.Batch) error {
 	case b.Role == task.Agent:
 		return s.toAgent(ctx, b)
 	}
+	return s.toReader(ctx, b)
+}
+
+// toReader sends the events of a task to who asked for them.
+func (s *session) toReader(ctx context.Context, b hub.Batch) error {
 	if begun, ok := b.Tag.(*beginning); ok {
 		if err := s.begin(ctx, begun, b.Task.ID()); err != nil {
 			return err

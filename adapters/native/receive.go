@@ -53,25 +53,35 @@ func (s *session) receive(ctx context.Context, raw []byte) error {
 		s.agent.SetVitals(core.Vitals{At: time.Now(), Status: f.Status, Active: f.Active, Metrics: f.Metrics})
 		return s.acknowledge(ctx, f.ID)
 	case wire.Tools:
-		if !s.watchesTools {
-			s.watchesTools = true
-			s.asks.WatchTools()
-		}
-		return s.send(ctx, "result", struct {
-			done
-			Tools []wire.Tool `json:"tools"`
-		}{done{f.ID}, toolsOf(s.asks.Tools())})
+		return s.listTools(ctx, f.ID)
 	case wire.Greeting:
-		if f.Native == wire.Version {
-			return nil
-		}
-		why := core.NewFault(core.CodeUnsupported, "this hub speaks version %d of the dialect, not %d", wire.Version, f.Native)
-		if err := s.refuse(ctx, wire.Refusal{Fault: why, Fatal: true}); err != nil {
-			return err
-		}
-		return link.Because(link.Protocol, "%s", why.Message)
+		return s.checkGreeting(ctx, f)
 	}
 	return nil
+}
+
+// listTools answers with the tools, whose changes the peer is told from now on.
+func (s *session) listTools(ctx context.Context, id string) error {
+	if !s.watchesTools {
+		s.watchesTools = true
+		s.asks.WatchTools()
+	}
+	return s.send(ctx, "result", struct {
+		done
+		Tools []wire.Tool `json:"tools"`
+	}{done{id}, toolsOf(s.asks.Tools())})
+}
+
+// checkGreeting ends the connection of a peer that speaks another version.
+func (s *session) checkGreeting(ctx context.Context, f wire.Greeting) error {
+	if f.Native == wire.Version {
+		return nil
+	}
+	why := core.NewFault(core.CodeUnsupported, "this hub speaks version %d of the dialect, not %d", wire.Version, f.Native)
+	if err := s.refuse(ctx, wire.Refusal{Fault: why, Fatal: true}); err != nil {
+		return err
+	}
+	return link.Because(link.Protocol, "%s", why.Message)
 }
 
 const countGarbage = "native.garbage"

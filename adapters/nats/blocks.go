@@ -193,16 +193,15 @@ type message struct {
 // cannot read: next is its place, and more reports whether the server is to be asked from
 // there on.
 func replayFiles(stream string, first, last uint64, each func(message) (more bool, err error)) (next uint64, more bool, err error) {
-	next = first
 	blocks, err := blocksOf(stream)
 	if err != nil {
-		return next, true, nil
+		return first, true, nil
 	}
+	r := replaying{next: first, last: last, each: each}
 	var buf []byte
-	var subject string
 	for i, b := range blocks {
 		if i+1 < len(blocks) {
-			if after := blocks[i+1].first(); after > 0 && after <= next {
+			if after := blocks[i+1].first(); after > 0 && after <= r.next {
 				continue
 			}
 		}
@@ -211,34 +210,58 @@ func replayFiles(stream string, first, last uint64, each func(message) (more boo
 			continue // retention dropped it meanwhile
 		}
 		if err != nil {
-			return next, true, nil
+			return r.next, true, nil
 		}
-		for buf = text; len(text) > 0; {
-			r, ok := b.record(text)
-			if !ok {
-				return next, true, nil
-			}
-			text = text[r.size:]
-			if !r.live() || r.place < next {
-				continue
-			}
-			if r.place > last {
-				return next, false, nil
-			}
-			if string(r.subject) != subject {
-				subject = string(r.subject)
-			}
-			m := message{place: r.place, at: time.Unix(0, r.at).UTC(), subject: subject, data: r.data}
-			if bytes.Contains(r.header, []byte(partHeader)) {
-				if m.header, err = nats.DecodeHeadersMsg(r.header); err != nil {
-					return next, true, nil
-				}
-			}
-			if more, err := each(m); err != nil || !more {
-				return next, false, err
-			}
-			next = r.place + 1
+		buf = text
+		if whole, more, err := r.through(b, text); !whole {
+			return r.next, more, err
 		}
 	}
-	return next, next <= last, nil
+	return r.next, r.next <= last, nil
+}
+
+// replaying passes the messages of blocks on.
+type replaying struct {
+	next, last uint64
+	subject    string // of the latest message: many have the same
+	each       func(message) (more bool, err error)
+}
+
+// through passes the messages in a block on. It reports false before the end of the block, with what
+// [replayFiles] then returns.
+func (r *replaying) through(b block, text []byte) (whole, more bool, err error) {
+	for len(text) > 0 {
+		rec, ok := b.record(text)
+		if !ok {
+			return false, true, nil
+		}
+		text = text[rec.size:]
+		if !rec.live() || rec.place < r.next {
+			continue
+		}
+		if rec.place > r.last {
+			return false, false, nil
+		}
+		m, err := r.message(rec)
+		if err != nil {
+			return false, true, nil
+		}
+		if more, err := r.each(m); err != nil || !more {
+			return false, false, err
+		}
+		r.next = rec.place + 1
+	}
+	return true, true, nil
+}
+
+// message returns the message of a record.
+func (r *replaying) message(rec record) (m message, err error) {
+	if string(rec.subject) != r.subject {
+		r.subject = string(rec.subject)
+	}
+	m = message{place: rec.place, at: time.Unix(0, rec.at).UTC(), subject: r.subject, data: rec.data}
+	if bytes.Contains(rec.header, []byte(partHeader)) {
+		m.header, err = nats.DecodeHeadersMsg(rec.header)
+	}
+	return m, err
 }

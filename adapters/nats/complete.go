@@ -23,8 +23,8 @@ func (j *Journal) CompleteTasks(ctx context.Context, wanted []core.TaskID, yield
 	if !j.tasks.old {
 		from = j.tasks.since(ctx, j.tasks.prefix+slot(first), first)
 	}
+	c := completing{left: left, yield: yield}
 	var parts assembly
-	more := true
 	err := j.tasks.replay(ctx, from, "the journal", func(m message) (bool, error) {
 		if m.owner {
 			return true, nil
@@ -34,29 +34,22 @@ func (j *Journal) CompleteTasks(ctx context.Context, wanted []core.TaskID, yield
 			return true, nil
 		}
 		for task, lines := range tasks(data, j.tasks.taskOf(m.subject)) {
-			known, is := left[task]
-			if !is {
-				continue
-			}
-			last := lines[bytes.LastIndexByte(lines, '\n')+1:]
-			if end, _, err := endOf(last); err == nil && end == 0 {
-				left[task] = append(append(known, lines...), '\n')
-				continue
-			}
-			if events, err := decode(append(known, lines...)); err == nil && follows(events) {
-				delete(left, task)
-				more = yield(task, events)
-			}
-			if !more || len(left) == 0 {
+			if !c.add(task, lines) {
 				return false, nil
 			}
 		}
 		return true, nil
 	})
-	if err != nil || !more {
+	if err != nil || c.over {
 		return err
 	}
-	for _, task := range wanted { // if records were appended again, or the clock was set back
+	return j.completeOthers(ctx, wanted, left, yield)
+}
+
+// completeOthers reads those of the tasks that are left one by one: records were appended again, or the clock was
+// set back.
+func (j *Journal) completeOthers(ctx context.Context, wanted []core.TaskID, left map[core.TaskID][]byte, yield func(core.TaskID, []core.Event) bool) error {
+	for _, task := range wanted {
 		if _, is := left[task]; !is {
 			continue
 		}
@@ -71,6 +64,31 @@ func (j *Journal) CompleteTasks(ctx context.Context, wanted []core.TaskID, yield
 		}
 	}
 	return nil
+}
+
+// completing gathers the events of tasks that are read together.
+type completing struct {
+	left  map[core.TaskID][]byte // the lines so far of those that are not complete
+	yield func(core.TaskID, []core.Event) bool
+	over  bool // yield wants no more
+}
+
+// add adds lines of a task, which is complete with its end. It reports whether more lines are wanted.
+func (c *completing) add(task core.TaskID, lines []byte) bool {
+	known, is := c.left[task]
+	if !is {
+		return true
+	}
+	last := lines[bytes.LastIndexByte(lines, '\n')+1:]
+	if end, _, err := endOf(last); err == nil && end == 0 {
+		c.left[task] = append(append(known, lines...), '\n')
+		return true
+	}
+	if events, err := decode(append(known, lines...)); err == nil && follows(events) {
+		delete(c.left, task)
+		c.over = !c.yield(task, events)
+	}
+	return !c.over && len(c.left) > 0
 }
 
 // follows reports whether the events have no gap, from the first on.

@@ -99,7 +99,7 @@ func (f *fence) append(ctx context.Context, msgs ...*nats.Msg) error {
 		return err
 	}
 	for again := false; ; again = true {
-		if f.unsure || time.Since(f.renewed) > f.keep.Age/renewal || f.written > f.keep.Bytes/renewal || f.open != nil && f.written > f.j.ownerBytes {
+		if f.isDue() {
 			if err := f.renew(ctx); err != nil {
 				return err
 			}
@@ -128,6 +128,11 @@ func (f *fence) append(ctx context.Context, msgs ...*nats.Msg) error {
 			return err
 		}
 	}
+}
+
+// isDue reports whether the owner is to be written again before the next message. Callers hold mu.
+func (f *fence) isDue() bool {
+	return f.unsure || time.Since(f.renewed) > f.keep.Age/renewal || f.written > f.keep.Bytes/renewal || f.open != nil && f.written > f.j.ownerBytes
 }
 
 // renew writes the owner again, and so learns where the stream is. Callers hold mu.

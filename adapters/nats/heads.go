@@ -171,13 +171,18 @@ func (h *hubTasks) readHeads(ctx context.Context, from, last uint64, keep int) (
 	if all.gap < all.first {
 		all.gap = 0 // retention made it
 	}
-	for task, seq := range j.lost {
-		if !all.knows(task) {
-			d := all.begin(task, taskKeyOf(task))
-			d.seq, d.place, d.lost = seq, all.first, true
+	all.addLost(j.lost)
+	return all, nil
+}
+
+// addLost adds the tasks of which damage left nothing, each with the sequence number of its last event.
+func (h *heads) addLost(lost map[core.TaskID]uint64) {
+	for task, seq := range lost {
+		if !h.knows(task) {
+			d := h.begin(task, taskKeyOf(task))
+			d.seq, d.place, d.lost = seq, h.first, true
 		}
 	}
-	return all, nil
 }
 
 // pass notes that the next message of the stream is at a place.
@@ -260,20 +265,9 @@ func (h *heads) drop() {
 func (h *heads) add(place uint64, task core.TaskID, lines []byte) error {
 	last := lines[bytes.LastIndexByte(lines, '\n')+1:]
 	seq := seqOf(last)
-	d := h.of[task]
-	if d == nil {
-		if !plain(task) {
-			return errNoTask
-		}
-		key := taskKeyOf(task)
-		if before, past := h.past[key]; past {
-			end, _, err := endOf(last)
-			if seq < uint64(before) || seq == uint64(before) && (end != 0 || err != nil) {
-				return nil // these were appended again
-			}
-		}
-		delete(h.past, key)
-		d = h.begin(task, key)
+	d, err := h.headOf(task, seq, last)
+	if d == nil || err != nil {
+		return err
 	}
 	if first, _, _ := bytes.Cut(lines, []byte{'\n'}); bytes.HasPrefix(first, []byte(`{"seq":1,`)) {
 		thread, err := threadOf(first)
@@ -304,6 +298,26 @@ func (h *heads) add(place uint64, task core.TaskID, lines []byte) error {
 		d.last, h.room = string(last), h.room-size
 	}
 	return nil
+}
+
+// headOf returns the head of a task of which a message has events up to seq, the last of which is given. It is nil if
+// they were appended again, behind an end that was dropped.
+func (h *heads) headOf(task core.TaskID, seq uint64, last []byte) (*head, error) {
+	if d := h.of[task]; d != nil {
+		return d, nil
+	}
+	if !plain(task) {
+		return nil, errNoTask
+	}
+	key := taskKeyOf(task)
+	if before, past := h.past[key]; past {
+		end, _, err := endOf(last)
+		if seq < uint64(before) || seq == uint64(before) && (end != 0 || err != nil) {
+			return nil, nil
+		}
+	}
+	delete(h.past, key)
+	return h.begin(task, key), nil
 }
 
 // lastOf returns the last event of a task.

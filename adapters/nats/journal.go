@@ -147,31 +147,8 @@ func (j *Journal) start(ctx context.Context, o Options, name string) (err error)
 		}
 	}
 	if o.URL == "" {
-		for _, streams := range []string{streamsDir(o.Dir), asideStreams(o.Dir)} {
-			if err := refuseFormats(streams, o.Version); err != nil {
-				return err
-			}
-		}
-		// A server of a cluster gets what is damaged from the others.
-		if j.clustered {
-			if err = refuseSecondServer(ctx, o.Cluster, name); err == nil {
-				err = j.setAside(o.Dir, name)
-			}
-		} else {
-			j.dir = streamsDir(o.Dir)
-			j.lost, err = inspect(o.Dir, j.log)
-		}
-		if err != nil {
+		if err := j.startServer(ctx, o, name); err != nil {
 			return err
-		}
-		if err := j.embed(o, name); err != nil {
-			return err
-		}
-		if j.clustered {
-			j.waiting = &waiting{begin: time.Now(), tell: o.Waiting, cluster: o.Cluster, dir: o.Dir}
-			if err := j.waitForCluster(ctx); err != nil {
-				return err
-			}
 		}
 	}
 	if err = j.connect(ctx, o.URL); err != nil || o.Cluster == nil {
@@ -184,6 +161,37 @@ func (j *Journal) start(ctx context.Context, o Options, name string) (err error)
 		return err
 	}
 	return j.Insist(ctx, func(ctx context.Context) error { return j.openClaims(ctx, o.Cluster.Name) })
+}
+
+// startServer starts the embedded server on the files in its directory, and waits for the others of its cluster.
+func (j *Journal) startServer(ctx context.Context, o Options, name string) (err error) {
+	for _, streams := range []string{streamsDir(o.Dir), asideStreams(o.Dir)} {
+		if err := refuseFormats(streams, o.Version); err != nil {
+			return err
+		}
+	}
+	// A server of a cluster gets what is damaged from the others.
+	if j.clustered {
+		if err = refuseSecondServer(ctx, o.Cluster, name); err == nil {
+			err = j.setAside(o.Dir, name)
+		}
+	} else {
+		j.dir = streamsDir(o.Dir)
+		j.lost, err = inspect(o.Dir, j.log)
+	}
+	if err != nil {
+		return err
+	}
+	if err := j.embed(o, name); err != nil {
+		return err
+	}
+	if j.clustered {
+		j.waiting = &waiting{begin: time.Now(), tell: o.Waiting, cluster: o.Cluster, dir: o.Dir}
+		if err := j.waitForCluster(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // openStreams makes the streams of the hub and begins its next life.

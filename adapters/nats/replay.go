@@ -98,34 +98,23 @@ var errSilent = errors.New("the NATS server does not answer")
 // jetstream.ErrMsgNotFound if the replica has none, and errSilent if none comes for the time wait.
 func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.Duration, each func(message) (more bool, err error)) (next uint64, more bool, err error) {
 	next = r.Seq
-	inbox, answers := nats.NewInbox(), make(chan *nats.Msg, r.Batch+1) // and what says that it was all
-	s, err := f.j.conn.ChanSubscribe(inbox, answers)
+	answers := make(chan *nats.Msg, r.Batch+1) // and what says that it was all
+	s, err := f.request(r, answers)
 	if err != nil {
 		return next, false, err
 	}
 	defer s.Unsubscribe() //nolint:errcheck // the connection was closed then
-	ask, err := json.Marshal(r)
-	if err != nil {
-		return next, false, err
-	}
-	if err := f.j.conn.PublishRequest(directGet+f.stream, inbox, ask); err != nil {
-		return next, false, err
-	}
 	for before := uint64(0); next <= last; {
-		var answer *nats.Msg
-		select {
-		case answer = <-answers:
-		case <-time.After(wait):
-			return next, false, errSilent
-		case <-ctx.Done():
-			return next, false, context.Cause(ctx)
+		answer, err := awaitAnswer(ctx, answers, wait)
+		if err != nil {
+			return next, false, err
 		}
-		switch {
-		case answer.Header.Get("Status") == "404":
+		switch answer.Header.Get("Status") {
+		case "404":
 			return next, false, jetstream.ErrMsgNotFound
-		case answer.Header.Get("Status") == "204":
+		case "204":
 			return next, true, nil
-		case answer.Header.Get("Status") == "503":
+		case "503":
 			return next, false, nats.ErrNoResponders
 		}
 		m, err := messageOf(answer)
@@ -148,6 +137,35 @@ func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.
 		}
 	}
 	return next, false, nil
+}
+
+// request asks for messages, which come as answers until the subscription ends.
+func (f *fence) request(r getRequest, answers chan *nats.Msg) (*nats.Subscription, error) {
+	ask, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	inbox := nats.NewInbox()
+	s, err := f.j.conn.ChanSubscribe(inbox, answers)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.j.conn.PublishRequest(directGet+f.stream, inbox, ask); err != nil {
+		return nil, errors.Join(err, s.Unsubscribe())
+	}
+	return s, nil
+}
+
+// awaitAnswer returns the next answer. It returns errSilent if none comes for the time wait.
+func awaitAnswer(ctx context.Context, answers <-chan *nats.Msg, wait time.Duration) (*nats.Msg, error) {
+	select {
+	case answer := <-answers:
+		return answer, nil
+	case <-time.After(wait):
+		return nil, errSilent
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // The headers of an answer to a batch request.

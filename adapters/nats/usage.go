@@ -127,45 +127,57 @@ func (e usageEntry) record() usage.Record {
 // scanEntry reads a line as Append writes it, in a fifth of the time of encoding/json: a
 // start reads very many. It reports false for any other line.
 func scanEntry(line []byte) (s usageEntry, ok bool) {
-	rest, ok := line, true
-	skip := func(text string) bool {
-		found := false
-		rest, found = bytes.CutPrefix(rest, []byte(text))
-		return found
-	}
-	text := func(key string) string {
-		ok = ok && skip(key)
-		end := bytes.IndexByte(rest, '"')
-		if ok = ok && end >= 0; !ok {
-			return ""
-		}
-		t := rest[:end]
-		for _, c := range t {
-			ok = ok && c >= ' ' && c <= '~' && c != '\\'
-		}
-		rest = rest[end+1:]
-		return string(t)
-	}
-	number := func(key string) (n int64) {
-		ok = ok && skip(key)
-		digits := 0
-		for digits < len(rest) && digits < 18 && rest[digits] >= '0' && rest[digits] <= '9' {
-			n, digits = n*10+int64(rest[digits]-'0'), digits+1
-		}
-		ok = ok && digits > 0 && (digits == 1 || rest[0] != '0')
-		rest = rest[digits:]
-		return n
-	}
-	s.Task = core.TaskID(text(`{"t":"`))
-	s.Seq = uint64(number(`,"n":`))
-	s.At = number(`,"at":`)
-	s.Agent = core.AgentID(text(`,"a":"`))
-	s.Requester = text(`,"r":"`)
-	if bytes.HasPrefix(rest, []byte(`,"th":"`)) {
-		s.Thread = core.ThreadID(text(`,"th":"`))
+	l := entryLine{rest: line, ok: true}
+	s.Task = core.TaskID(l.text(`{"t":"`))
+	s.Seq = uint64(l.number(`,"n":`))
+	s.At = l.number(`,"at":`)
+	s.Agent = core.AgentID(l.text(`,"a":"`))
+	s.Requester = l.text(`,"r":"`)
+	if bytes.HasPrefix(l.rest, []byte(`,"th":"`)) {
+		s.Thread = core.ThreadID(l.text(`,"th":"`))
 	}
 	for i, key := range [...]string{`,"u":[`, ",", ",", ",", ","} {
-		s.Tokens[i] = number(key)
+		s.Tokens[i] = l.number(key)
 	}
-	return s, ok && string(bytes.TrimRight(rest, "\r\n")) == "]}"
+	return s, l.ok && string(bytes.TrimRight(l.rest, "\r\n")) == "]}"
+}
+
+// entryLine is what is left of a line.
+type entryLine struct {
+	rest []byte
+	ok   bool // it is one that Append wrote, so far
+}
+
+// skip reads a text that has to come next.
+func (l *entryLine) skip(text string) {
+	found := false
+	l.rest, found = bytes.CutPrefix(l.rest, []byte(text))
+	l.ok = l.ok && found
+}
+
+// text reads a key and a text of plain characters.
+func (l *entryLine) text(key string) string {
+	l.skip(key)
+	end := bytes.IndexByte(l.rest, '"')
+	if l.ok = l.ok && end >= 0; !l.ok {
+		return ""
+	}
+	t := l.rest[:end]
+	for _, c := range t {
+		l.ok = l.ok && c >= ' ' && c <= '~' && c != '\\'
+	}
+	l.rest = l.rest[end+1:]
+	return string(t)
+}
+
+// number reads a key and a number.
+func (l *entryLine) number(key string) (n int64) {
+	l.skip(key)
+	digits := 0
+	for digits < len(l.rest) && digits < 18 && l.rest[digits] >= '0' && l.rest[digits] <= '9' {
+		n, digits = n*10+int64(l.rest[digits]-'0'), digits+1
+	}
+	l.ok = l.ok && digits > 0 && (digits == 1 || l.rest[0] != '0')
+	l.rest = l.rest[digits:]
+	return n
 }

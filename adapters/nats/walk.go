@@ -24,21 +24,12 @@ type walk struct {
 // through returns what is left of a block, which shares memory with text, and whether
 // nothing was changed.
 func (w *walk) through(text []byte) (rest []byte, same bool, err error) {
-	kept, same, last := 0, true, uint64(0)
-	changed := func() error {
-		if !same {
-			return nil
-		}
-		same = false
-		return w.in.keep(w.path)
-	}
+	kept, last := 0, uint64(0)
+	same = true
 	for at := 0; at < len(text); {
-		size, f := w.look(text, at)
-		if f == cutShort && w.last < w.closed {
-			f = removed // it was complete when the store was closed
-		}
+		size, f := w.find(text, at)
 		if f == repaired || f == removed {
-			if err := changed(); err != nil {
+			if err := w.change(&same); err != nil {
 				return nil, false, err
 			}
 			w.report(f, text[at:at+size], at)
@@ -61,7 +52,7 @@ func (w *walk) through(text []byte) (rest []byte, same bool, err error) {
 		return text[:kept], same, nil
 	}
 	if w.last < w.closed {
-		if err := changed(); err != nil {
+		if err := w.change(&same); err != nil {
 			return nil, false, err
 		}
 		last = w.closed
@@ -71,6 +62,24 @@ func (w *walk) through(text []byte) (rest []byte, same bool, err error) {
 		return append(text[:kept:kept], w.deleted(last)...), false, nil // so that the place is not used again
 	}
 	return text[:kept], same, nil
+}
+
+// change keeps a copy of the block before its first change.
+func (w *walk) change(same *bool) error {
+	if !*same {
+		return nil
+	}
+	*same = false
+	return w.in.keep(w.path)
+}
+
+// find is look, but what is cut short although it was complete when the store was closed counts as removed.
+func (w *walk) find(text []byte, at int) (size int, f fate) {
+	size, f = w.look(text, at)
+	if f == cutShort && w.last < w.closed {
+		f = removed
+	}
+	return size, f
 }
 
 // fate is what becomes of a record.

@@ -42,19 +42,7 @@ func (s *session) taskProgress(ctx context.Context, m wire.Message, p wire.Progr
 
 	var first, again bool
 	var missing wire.Count
-	id, err := s.find(ctx, m, p.TaskRef, func(t *heldTask) {
-		if p.Seq > 0 {
-			again = p.Seq <= t.seq
-			if p.Seq > t.seq+1 {
-				missing, t.ended = t.seq+1, true
-			}
-			t.seq = max(t.seq, p.Seq)
-		}
-		first = !t.accepted
-		t.accepted = true
-		t.streamed = t.streamed || p.Text != nil
-		t.usageSent = t.usageSent || p.Usage != nil
-	})
+	id, err := s.find(ctx, m, p.TaskRef, func(t *heldTask) { first, again, missing = t.progress(p) })
 	switch {
 	case id == "":
 		return err

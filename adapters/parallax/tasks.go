@@ -25,6 +25,23 @@ type heldTask struct {
 	ended      bool // by the agent
 }
 
+// progress notes progress of the agent. first says that the task was not accepted before; again, that the hub had this
+// progress; missing is the first one that never came, 0 for none.
+func (t *heldTask) progress(p wire.Progress) (first, again bool, missing wire.Count) {
+	if p.Seq > 0 {
+		again = p.Seq <= t.seq
+		if p.Seq > t.seq+1 {
+			missing, t.ended = t.seq+1, true
+		}
+		t.seq = max(t.seq, p.Seq)
+	}
+	first = !t.accepted
+	t.accepted = true
+	t.streamed = t.streamed || p.Text != nil
+	t.usageSent = t.usageSent || p.Usage != nil
+	return first, again, missing
+}
+
 // maxEnded is how many ended tasks are remembered.
 const maxEnded = 256
 

@@ -61,22 +61,9 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 	body := frame[1:]
 	switch frame[0] {
 	case frameHello:
-		h, err := decodeHello(body)
-		if err == nil && h.Version != version {
-			f := core.NewFault(core.CodeUnsupported, "hub %s (%s) speaks version %d of the frames between hubs, this one %d: upgrade the older one", c.opts.Name, h.Program, h.Version, version)
-			c.despair(f)
-			err = link.Because(link.Protocol, "%s", f.Message)
-		}
-		if err == nil {
-			c.greeted(c, h.Got)
-		}
-		return err
+		return c.receiveHello(body)
 	case frameLetter:
-		letter, err := c.took(c, body)
-		if err == nil && len(letter) > 0 {
-			err = c.open(letter)
-		}
-		return err
+		return c.receiveLetter(body)
 	case frameGot:
 		return c.got(body)
 	case frameFollow:
@@ -101,6 +88,30 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 		return c.visited(frame[0], body)
 	}
 	return nil
+}
+
+// receiveHello executes the first frame. The connection ends if the hubs do not understand each other.
+func (c *connection) receiveHello(body []byte) error {
+	h, err := decodeHello(body)
+	if err != nil {
+		return err
+	}
+	if h.Version != version {
+		f := core.NewFault(core.CodeUnsupported, "hub %s (%s) speaks version %d of the frames between hubs, this one %d: upgrade the older one", c.opts.Name, h.Program, h.Version, version)
+		c.despair(f)
+		return link.Because(link.Protocol, "%s", f.Message)
+	}
+	c.greeted(c, h.Got)
+	return nil
+}
+
+// receiveLetter executes a letter, unless it came before.
+func (c *connection) receiveLetter(body []byte) error {
+	letter, err := c.took(c, body)
+	if err == nil && len(letter) > 0 {
+		err = c.open(letter)
+	}
+	return err
 }
 
 // open executes what is in a letter.
@@ -131,18 +142,7 @@ func (c *connection) open(letter []byte) error {
 		}
 		c.session.Accept(o)
 	case letterTaken, letterRefused, letterKept:
-		m, err := decodeMove(body)
-		if err != nil {
-			return err
-		}
-		switch letter[0] {
-		case letterTaken:
-			c.hub.Taken(c.opts.Name, m)
-		case letterRefused:
-			c.hub.Refused(c.opts.Name, m)
-		case letterKept:
-			c.hub.Kept(c.opts.Name, m)
-		}
+		return c.openMove(letter[0], body)
 	case letterLeave:
 		c.session.LeaveTask(core.TaskID(body))
 	case letterNews:
@@ -151,6 +151,23 @@ func (c *connection) open(letter []byte) error {
 			return err
 		}
 		return c.hub.Told(c.opts.Name, n)
+	}
+	return nil
+}
+
+// openMove executes a letter that says what has become of a task that was handed over.
+func (c *connection) openMove(kind byte, body []byte) error {
+	m, err := decodeMove(body)
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case letterTaken:
+		c.hub.Taken(c.opts.Name, m)
+	case letterRefused:
+		c.hub.Refused(c.opts.Name, m)
+	case letterKept:
+		c.hub.Kept(c.opts.Name, m)
 	}
 	return nil
 }

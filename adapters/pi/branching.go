@@ -150,25 +150,29 @@ func navigate(s *Server, x *request) command.Outcome {
 	question := summaryQuestion(options)
 	prepare := func() ([]core.Turn, string) { return conversation.Turns(left, s.hub.Limits().HistoryBytes), question }
 	err := x.requestSummary(prepare, time.Now().Add(s.opts.Commands.PromptTimeout), func(summary string, f *core.Fault) {
-		switch {
-		case f != nil && f.Code == core.CodeCancelled:
-			x.Finish(command.Outcome{Data: wire.Encode(map[string]bool{"cancelled": true, "aborted": true})})
-		case x.target.deleted:
-			x.Finish(command.Failed(notFound(x.Session)))
-		case f != nil && f.Code == core.CodeUnknownAgent:
-			x.Finish(command.Failed("No model available for summarization"))
-		case f != nil:
-			x.Finish(command.Failed(f.Message))
-		case strings.TrimSpace(summary) == "":
-			x.Finish(command.Failed("the agent gave no summary"))
-		default:
-			x.Finish(m.apply(x.target, summary))
-		}
+		x.Finish(m.applySummary(x, summary, f))
 	})
 	if err != nil {
 		return command.Failed(core.AsFault(err).Message)
 	}
 	return command.Outcome{Pending: true}
+}
+
+// applySummary moves once the agent has summarized the branch that is left, or has failed to.
+func (m move) applySummary(x *request, summary string, f *core.Fault) command.Outcome {
+	switch {
+	case f != nil && f.Code == core.CodeCancelled:
+		return command.Outcome{Data: wire.Encode(map[string]bool{"cancelled": true, "aborted": true})}
+	case x.target.deleted:
+		return command.Failed(notFound(x.Session))
+	case f != nil && f.Code == core.CodeUnknownAgent:
+		return command.Failed("No model available for summarization")
+	case f != nil:
+		return command.Failed(f.Message)
+	case strings.TrimSpace(summary) == "":
+		return command.Failed("the agent gave no summary")
+	}
+	return m.apply(x.target, summary)
 }
 
 // summaryQuestion asks for a summary of the conversation before it, with the options of

@@ -201,14 +201,19 @@ func (st *step) follow(events []core.Event) {
 		case core.Cancelled:
 			st.end(command.Outcome{}, render.RetryCancelled)
 		case core.Failed:
-			o := command.Outcome{}
-			if !st.foreign {
-				o = st.timedOut(e, b)
-			}
-			if o.Err != "" || st.foreign || !st.compactAndRetry(b.Fault) && !st.retry(b.Fault) {
-				st.end(o, render.FaultMessage(b.Fault))
-			}
+			st.failed(e, b)
 		}
+	}
+}
+
+// failed ends a step whose task has failed, unless it is tried again.
+func (st *step) failed(e core.Event, b core.Failed) {
+	o := command.Outcome{}
+	if !st.foreign {
+		o = st.timedOut(e, b)
+	}
+	if o.Err != "" || st.foreign || !st.compactAndRetry(b.Fault) && !st.retry(b.Fault) {
+		st.end(o, render.FaultMessage(b.Fault))
 	}
 }
 

@@ -40,8 +40,8 @@ func (r *run) advance(e wire.Event) error {
 	case *wire.Settled:
 		r.finish()
 	case *wire.Retry:
-		if r.coming = !e.End; e.End && !r.open && !r.settles {
-			r.check()
+		if r.coming = !e.End; e.End {
+			r.checkIdle()
 		}
 		name := "auto_retry_start"
 		if e.End {
@@ -52,13 +52,20 @@ func (r *run) advance(e wire.Event) error {
 		name := "compaction_start"
 		if e.End {
 			name, r.coming = "compaction_end", e.WillRetry
-			if !e.WillRetry && !r.open && !r.settles {
-				r.check()
+			if !e.WillRetry {
+				r.checkIdle()
 			}
 		}
 		return r.foreign(name, e.Raw)
 	}
 	return nil
+}
+
+// checkIdle checks whether pi still works, unless events will tell.
+func (r *run) checkIdle() {
+	if !r.open && !r.settles {
+		r.check()
+	}
 }
 
 // check asks the process for its state, unless that is under way.
@@ -89,18 +96,24 @@ func (r *run) checked(a *wire.Response) {
 		r.finish()
 		return
 	case !s.Streaming && !s.Compacting && r.rechecks >= patience:
-		if s.Pending > 0 {
-			r.opts.Count(countUnread)
-		}
-		r.mu.Lock()
-		r.deserted = r.deserted || cancelled // the next task must not do what this one was told
-		r.mu.Unlock()
-		r.finish()
+		r.desert(s.Pending, cancelled)
 		return
 	}
 	after := min(recheckAfter<<min(r.rechecks, 10), recheckMost)
 	r.rechecks++
 	r.later(after, r.check)
+}
+
+// desert finishes the run although pi may have messages that it has not read. The next task must not do what a
+// cancelled one was told.
+func (r *run) desert(pending int, cancelled bool) {
+	if pending > 0 {
+		r.opts.Count(countUnread)
+	}
+	r.mu.Lock()
+	r.deserted = r.deserted || cancelled
+	r.mu.Unlock()
+	r.finish()
 }
 
 // later calls f after a time, unless the run is over before.

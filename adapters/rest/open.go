@@ -124,18 +124,12 @@ func (a *api) postNotice(c call) error {
 func (a *api) open(c call, req core.Request, keepWanted *bool, stage core.Stage) error {
 	form := negotiate(c.r, jsonType, eventType, lineType)
 	wait, err := flag(c.r, "wait", false)
-	connected := wait || form != jsonType
-	keep := !connected || !a.opts.DropTasks
-	if keepWanted != nil {
-		keep = *keepWanted
-	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case stage != 0 && stage != core.StageAccepted && stage != core.StageRecorded:
-		return core.NewFault(core.CodeInvalid, "receipt: want accepted or recorded, got %s", stage)
-	case !keep && !connected:
-		return core.NewFault(core.CodeInvalid, "keep: false cancels the task when the connection ends, which is at once: ask for the events or for ?wait=true")
+	}
+	keep, err := a.keeps(wait || form != jsonType, keepWanted, stage)
+	if err != nil {
+		return err
 	}
 	attends, err := attends(c.r.Header)
 	if err != nil {
@@ -165,6 +159,22 @@ func (a *api) open(c call, req core.Request, keepWanted *bool, stage core.Stage)
 		return a.outcome(c, s, t, stage)
 	}
 	return a.reply(c.w, http.StatusCreated, opened{t.ID(), t.Request().Thread, receipt(t, stage)})
+}
+
+// keeps returns whether a task outlives the connection of its client, which lasts as long as the task if connected says so.
+// It returns an invalid Fault for what cannot be had.
+func (a *api) keeps(connected bool, wanted *bool, stage core.Stage) (bool, error) {
+	keep := !connected || !a.opts.DropTasks
+	if wanted != nil {
+		keep = *wanted
+	}
+	switch {
+	case stage != 0 && stage != core.StageAccepted && stage != core.StageRecorded:
+		return false, core.NewFault(core.CodeInvalid, "receipt: want accepted or recorded, got %s", stage)
+	case !keep && !connected:
+		return false, core.NewFault(core.CodeInvalid, "keep: false cancels the task when the connection ends, which is at once: ask for the events or for ?wait=true")
+	}
+	return keep, nil
 }
 
 // questionsHeader is the header of a request that opens a task whose sender reads the questions of its thread. Hubs

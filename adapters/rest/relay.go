@@ -54,15 +54,7 @@ func sourceOf(s *hub.Session, f follow) source {
 // closes the connection or stops reading, until an error, which it is told, or until the hub stops.
 // A response without the end of its task was cut: the client can resume at its last cursor.
 func (a *api) relay(c call, form string, from source) {
-	out := newStream(a.outlet(c.w), form == eventType, from.feed)
-	_ = out.rc.SetReadDeadline(time.Time{}) // only the end of the connection is read
-	setHeaders(c.w, form)
-	c.w.Header().Set("X-Accel-Buffering", "no")
-	if from.feed != nil && !out.sse { // else the first event has it
-		c.w.Header().Set("Last-Event-ID", string(from.feed.Position(nil)))
-	}
-	c.w.WriteHeader(http.StatusOK)
-	out.start()
+	out := a.beginStream(c, form, from.feed)
 	err := out.send()
 	hurry := false // the hub is stopping
 	for done := from.nothing; !done && err == nil; {
@@ -79,13 +71,9 @@ func (a *api) relay(c call, form string, from source) {
 			err = out.send()
 			continue
 		}
-		for more := true; more && err == nil; {
-			done, err = out.batch(b, from.follow)
-			hurry = hurry || b.Draining != ""
-			if more = false; from.feed != nil && len(out.buf) < streamBytes {
-				b, more = from.feed.More()
-			}
-		}
+		var draining bool
+		done, draining, err = out.batches(b, from)
+		hurry = hurry || draining
 		if err == nil {
 			err = out.send()
 		}
@@ -97,6 +85,33 @@ func (a *api) relay(c call, form string, from source) {
 		a.hub.Count("rest.cut")
 		a.opts.Log.Info("a stream of events was cut off", "path", c.r.URL.Path, "principal", c.from.ID, "error", err)
 	}
+}
+
+// beginStream sends the head of a response with events.
+func (a *api) beginStream(c call, form string, feed *hub.Feed) *stream {
+	out := newStream(a.outlet(c.w), form == eventType, feed)
+	_ = out.rc.SetReadDeadline(time.Time{}) // only the end of the connection is read
+	setHeaders(c.w, form)
+	c.w.Header().Set("X-Accel-Buffering", "no")
+	if feed != nil && !out.sse { // else the first event has it
+		c.w.Header().Set("Last-Event-ID", string(feed.Position(nil)))
+	}
+	c.w.WriteHeader(http.StatusOK)
+	out.start()
+	return out
+}
+
+// batches adds a batch, and those of a feed that are there already while they fit into one write. done says that the
+// last event is among them; draining, that the hub is stopping.
+func (out *stream) batches(b hub.FeedBatch, from source) (done, draining bool, err error) {
+	for more := true; more && err == nil; {
+		done, err = out.batch(b, from.follow)
+		draining = draining || b.Draining != ""
+		if more = false; from.feed != nil && len(out.buf) < streamBytes {
+			b, more = from.feed.More()
+		}
+	}
+	return done, draining, err
 }
 
 // fail tells the client of a stream why there is nothing more, such as a journal that cannot be read.

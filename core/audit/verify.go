@@ -46,14 +46,36 @@ func (c *Chain) Next(line []byte) error {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	c.Lines++
 	l, ok := parse(line)
-	switch {
-	case !ok && c.torn:
-		return c.broken(0, "it is not a line of an audit")
-	case !ok:
-		if c.torn, c.hash = true, hashOf(line); c.Last > 0 {
-			c.Last++
+	if !ok {
+		return c.tear(line)
+	}
+	if err := c.follow(l); err != nil {
+		return err
+	}
+	if l.Act == ActMissing {
+		c.Missing += l.Count
+		if l.Count == 0 {
+			c.Unknown++
 		}
-		return nil
+	}
+	c.Last, c.hash, c.torn = l.Seq, hashOf(line), false
+	return nil
+}
+
+// tear notes a line that cannot be read, of which there is one in a row.
+func (c *Chain) tear(line []byte) error {
+	if c.torn {
+		return c.broken(0, "it is not a line of an audit")
+	}
+	if c.torn, c.hash = true, hashOf(line); c.Last > 0 {
+		c.Last++
+	}
+	return nil
+}
+
+// follow checks that a line follows the one before.
+func (c *Chain) follow(l Line) error {
+	switch {
 	case c.Lines == 1:
 		c.First = l.Seq
 		if l.Seq == 1 && l.Prev != (hash{}).String() {
@@ -69,13 +91,6 @@ func (c *Chain) Next(line []byte) error {
 	case l.Seq != c.Last+1:
 		return c.broken(l.Seq, fmt.Sprintf("it follows %d: lines were removed or added", c.Last))
 	}
-	if l.Act == ActMissing {
-		c.Missing += l.Count
-		if l.Count == 0 {
-			c.Unknown++
-		}
-	}
-	c.Last, c.hash, c.torn = l.Seq, hashOf(line), false
 	return nil
 }
 

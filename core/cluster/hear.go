@@ -58,12 +58,7 @@ func (c *Cluster) hearBeat(b *beat, ordered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if b.Hub == c.self {
-		switch {
-		case b.Epoch > c.s.Life.Epoch:
-			c.depose(journal.Life{Hub: b.Hub, Epoch: b.Epoch})
-		case b.Epoch == c.s.Life.Epoch:
-			c.echo = now
-		}
+		c.hearSelf(b, now)
 		return
 	}
 	r := c.records[b.Hub]
@@ -72,13 +67,7 @@ func (c *Cluster) hearBeat(b *beat, ordered bool) {
 	}
 	r = c.record(b.Hub, b.Epoch, b.Index, now)
 	delete(c.refused, b.Hub)
-	hears := make(map[string]uint64, len(b.Known))
-	for _, k := range b.Known {
-		if k.Heard {
-			hears[k.Hub] = k.Epoch
-		}
-		c.learn(k, now)
-	}
+	hears := c.learnAll(b.Known, now)
 	r.last, r.begun = b, true
 	if r.over() {
 		return // it does not know yet that it was deposed
@@ -98,19 +87,46 @@ func (c *Cluster) hearBeat(b *beat, ordered bool) {
 		r.state = Up
 	}
 	if r.state != Gone && r.state != Starting {
-		r.lost = nil
-		if r.part == nil {
-			r.part, ordered = newPart(), true
-		}
-		if ordered {
-			r.part.compare(b.At, b.Digest)
-		}
-		if !r.part.whole {
-			wake(c.judge)
-		}
+		c.compare(r, b, ordered)
 	}
 	if r.state != before {
 		c.stateChanged(r)
+	}
+}
+
+// learnAll learns what another hub knows, and returns the epochs of those that it hears. Callers hold mu.
+func (c *Cluster) learnAll(known []knownHub, now time.Time) map[string]uint64 {
+	hears := make(map[string]uint64, len(known))
+	for _, k := range known {
+		if k.Heard {
+			hears[k.Hub] = k.Epoch
+		}
+		c.learn(k, now)
+	}
+	return hears
+}
+
+// hearSelf takes a beat of this hub, or of one that has its name. Callers hold mu.
+func (c *Cluster) hearSelf(b *beat, now time.Time) {
+	switch {
+	case b.Epoch > c.s.Life.Epoch:
+		c.depose(journal.Life{Hub: b.Hub, Epoch: b.Epoch})
+	case b.Epoch == c.s.Life.Epoch:
+		c.echo = now
+	}
+}
+
+// compare compares what is known of a hub that is there with what its beat says. Callers hold mu.
+func (c *Cluster) compare(r *record, b *beat, ordered bool) {
+	r.lost = nil
+	if r.part == nil {
+		r.part, ordered = newPart(), true
+	}
+	if ordered {
+		r.part.compare(b.At, b.Digest)
+	}
+	if !r.part.whole {
+		wake(c.judge)
 	}
 }
 

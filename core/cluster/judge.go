@@ -76,20 +76,25 @@ func (c *Cluster) judgeAll(now time.Time) (j judgement) {
 		r := c.records[name]
 		c.judgeOne(r, now, stale)
 		c.inherit(r, now)
-		if (r.doubted || r.state == Suspect) && !r.pinging && !r.forgotten {
-			r.doubted, r.pinging = false, true
-			j.ping = append(j.ping, r)
-		}
-		if r.present() && !r.part.whole && !r.fetching {
-			r.fetching = true
-			j.fetch = append(j.fetch, r)
-		}
-		if c.orphaned(r) && !stale && !r.taking && c.s.Callbacks.TakeOver != nil {
-			r.taking = true
-			j.takeOver = append(j.takeOver, r)
-		}
+		c.judgeNext(r, stale, &j)
 	}
 	return j
+}
+
+// judgeNext notes what is to be done next about a hub. Callers hold mu.
+func (c *Cluster) judgeNext(r *record, stale bool, j *judgement) {
+	if (r.doubted || r.state == Suspect) && !r.pinging && !r.forgotten {
+		r.doubted, r.pinging = false, true
+		j.ping = append(j.ping, r)
+	}
+	if r.present() && !r.part.whole && !r.fetching {
+		r.fetching = true
+		j.fetch = append(j.fetch, r)
+	}
+	if c.orphaned(r) && !stale && !r.taking && c.s.Callbacks.TakeOver != nil {
+		r.taking = true
+		j.takeOver = append(j.takeOver, r)
+	}
 }
 
 // stoodStill reports whether this process, or its clock, stood still since the last judgement.

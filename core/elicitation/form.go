@@ -288,15 +288,15 @@ func parseForm(form []field, text string) (json.RawMessage, error) {
 	}
 	members := map[string]json.RawMessage{}
 	for _, f := range form {
-		text, ok := given[f.name]
+		text := given[f.name]
 		delete(given, f.name)
-		switch {
-		case (!ok || strings.TrimSpace(text) == "") && f.required && len(f.preset) > 0:
+		switch missing := strings.TrimSpace(text) == ""; {
+		case missing && f.required && len(f.preset) > 0:
 			members[f.name] = f.preset
 			continue
-		case (!ok || strings.TrimSpace(text) == "") && f.required:
+		case missing && f.required:
 			return nil, fmt.Errorf("%s is missing", f.label())
-		case !ok || strings.TrimSpace(text) == "":
+		case missing:
 			continue
 		}
 		value, err := f.parse(text)

@@ -172,17 +172,8 @@ func (k *Keys) claim(ctx context.Context, owner string, m mark) (before core.Tas
 			return "", otherContent()
 		}
 		c.Over = s.over
-		for _, o := range s.orphans {
-			id, over, err := h.orphan(ctx, o, c.Key, owner)
-			switch {
-			case err != nil:
-				h.log.Warn("whether a hub that is gone has acted on a request could not be read yet", "hub", o.By, "error", err)
-			case id != "":
-				return id, nil
-			case over:
-				c.Over = append(c.Over, o.By)
-			}
-			s.unclear = s.unclear || !over
+		if id := k.readOrphans(ctx, &c, &s); id != "" {
+			return id, nil
 		}
 		if rival := h.firstOf(m.key, s.rivals); rival != "" {
 			k.yield(m, rival)
@@ -200,6 +191,24 @@ func (k *Keys) claim(ctx context.Context, owner string, m mark) (before core.Tas
 			return "", core.AsFault(context.Cause(ctx))
 		}
 	}
+}
+
+// readOrphans reads what hubs that have died did about a request. It returns the task if one of them has opened
+// it; those that have not, claim nothing any more.
+func (k *Keys) readOrphans(ctx context.Context, c *claimed, s *sayings) core.TaskID {
+	for _, o := range s.orphans {
+		id, over, err := k.hub.orphan(ctx, o, c.Key, c.Owner)
+		switch {
+		case err != nil:
+			k.hub.log.Warn("whether a hub that is gone has acted on a request could not be read yet", "hub", o.By, "error", err)
+		case id != "":
+			return id
+		case over:
+			c.Over = append(c.Over, o.By)
+		}
+		s.unclear = s.unclear || !over
+	}
+	return ""
 }
 
 // sayings are what all hubs say of a key, this one first, and what follows from that.

@@ -49,16 +49,21 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 	if err != nil {
 		return o, err
 	}
-	if t != nil && about.Owner.ID == "" && !h.MayOperate(c.Principal) {
-		return o, core.NewFault(core.CodeUnknownTask, "the beginning of task %s is no longer kept, and with it who asked", t.ID())
-	}
-	if err := h.authorizer.Allow(c.Principal, c.Command, about); err != nil {
+	if err := h.authorize(c, t, about); err != nil {
 		return o, err
 	}
 	if local != nil {
 		return o, local()
 	}
 	return h.execute(ctx, s, c, t)
+}
+
+// authorize returns why a command may not be given, nil if it may. t is the task that it is about, if it is one.
+func (h *Hub) authorize(c core.Call, t *task.Task, about policy.Object) error {
+	if t != nil && about.Owner.ID == "" && !h.MayOperate(c.Principal) {
+		return core.NewFault(core.CodeUnknownTask, "the beginning of task %s is no longer kept, and with it who asked", t.ID())
+	}
+	return h.authorizer.Allow(c.Principal, c.Command, about)
 }
 
 // object returns what a command is about, and the task if it is one. A command that was given here
@@ -146,13 +151,21 @@ func (h *Hub) execute(ctx context.Context, s *Session, c core.Call, t *task.Task
 	default: // its method executes it, with what the command cannot hold
 		err = core.NewFault(core.CodeInternal, "the command %s cannot be executed here", c.Command.Act())
 	}
-	if err != nil || t == nil || !t.IsMirror() || !isForOwner(c.Command.Act()) {
-		return o, err
+	if err == nil && t != nil {
+		err = h.atOwner(ctx, s, c, t)
+	}
+	return o, err
+}
+
+// atOwner executes a command at the hub that owns its task, if that is another one. Nothing waits for a cancel.
+func (h *Hub) atOwner(ctx context.Context, s *Session, c core.Call, t *task.Task) error {
+	if !t.IsMirror() || !isForOwner(c.Command.Act()) {
+		return nil
 	}
 	if ctx.Err() == nil && c.Command.Act() != core.ActCancel {
-		return o, h.askOwner(ctx, c, t)
+		return h.askOwner(ctx, c, t)
 	}
-	return o, h.pass(c, t, s.identity.Hub)
+	return h.pass(c, t, s.identity.Hub)
 }
 
 // isForOwner reports whether commands of the act on a task are for the hub that owns it.

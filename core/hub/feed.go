@@ -157,15 +157,8 @@ func (f *Feed) Position(text []byte) []byte { return f.at.append(text) }
 // error of the journal, after which it may be called again.
 func (f *Feed) Next(ctx context.Context) (FeedBatch, error) {
 	for {
-		if f.began != nil || f.live && len(f.resumed) > 0 {
-			if b, told, err := f.catchUpRunning(ctx); told || err != nil {
-				return b, err
-			}
-		}
-		if !f.live && f.pause >= catchUpPause {
-			if b, told, err := f.catchUp(ctx); told || err != nil {
-				return b, err
-			}
+		if b, told, err := f.catchUpFirst(ctx); told || err != nil {
+			return b, err
 		}
 		switch b, found, err := f.poll(); {
 		case found || err != nil:
@@ -183,6 +176,17 @@ func (f *Feed) Next(ctx context.Context) (FeedBatch, error) {
 			}
 		}
 	}
+}
+
+// catchUpFirst catches up where that does not wait until there is no news.
+func (f *Feed) catchUpFirst(ctx context.Context) (b FeedBatch, told bool, err error) {
+	if f.began != nil || f.live && len(f.resumed) > 0 {
+		b, told, err = f.catchUpRunning(ctx)
+	}
+	if !told && err == nil && !f.live && f.pause >= catchUpPause {
+		b, told, err = f.catchUp(ctx)
+	}
+	return b, told, err
 }
 
 // More returns what is ready, as Next does but without waiting; false if nothing is, or if Next

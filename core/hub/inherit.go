@@ -98,49 +98,72 @@ func (h *Hub) bequest(ctx context.Context, head journal.Head, of string, gone *c
 	if !ok || events[len(events)-1].End() != head.Last.End() {
 		return nil, gone, nil // so it is
 	}
-	record := core.Retrying{Fault: core.NewFault(core.CodeUnreachable, "hub %s, which had the task, is gone", of), Hub: h.others.name} // nobody has to ask again
-	var tried []core.AgentID
-	moves := 0
-	for _, e := range events {
-		switch b := e.Body.(type) {
-		case core.Assigned:
-			record.Attempt, record.Agent = b.Attempt, b.Agent
-		case core.Retrying:
-			if b.Hub != "" {
-				moves++
-			} else {
-				tried = append(tried, b.Agent)
-			}
-		case core.CancelRequested:
-			return nil, gone, nil // it was to end
-		default:
-			if e.Body.Kind().Output() {
-				return nil, gone, nil // it was begun
-			}
-		}
+	before := triesOf(events)
+	if before.over || !h.mayHaveAnother(opened.Request, before) {
+		return nil, gone, nil
 	}
-	to := opened.Request.To.Reach()
-	if to == core.ReachAgent || to == core.ReachHub || opened.Request.Intent == core.IntentNotify ||
-		record.Attempt > h.limits.Retries || moves >= mostMoves || !time.Now().Before(opened.Request.Deadline) {
-		return nil, gone, nil // nobody else may have it
-	}
-	if known := h.tasks.Get(head.Task); known != nil && known.From().ID != "" {
-		opened.Request = known.Request()                  // with its secrets
-		if from := known.From(); from.Credential != nil { // else it was opened elsewhere, and the journal alone knows the rights
-			opened.From = from
-		}
-		events[0].Body = opened
-	}
+	opened = h.withSecrets(head.Task, opened)
+	events[0].Body = opened
 	if h.redact != nil && h.redact() != nil && redact.IsMarked(opened.Request) {
 		return nil, core.NewFault(core.CodeUnreachable, "hub %s, which had the task, is gone, and no other hub has all of the request: what was redacted is not in the journal: ask again", of), nil
 	}
+	record := core.Retrying{ // nobody has to ask again
+		Fault: core.NewFault(core.CodeUnreachable, "hub %s, which had the task, is gone", of), Hub: h.others.name, Attempt: before.attempt, Agent: before.agent,
+	}
 	events = append(events, core.Event{Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: record})
-	a := h.await(head.Task, "", Handover{Events: events, From: opened.From, Keep: true, Tried: tried})
+	a := h.await(head.Task, "", Handover{Events: events, From: opened.From, Keep: true, Tried: before.tried})
 	if a != nil && !h.someoneFor(a) {
 		h.dismiss(a)
 		a = nil // nobody is there
 	}
 	return a, gone, nil
+}
+
+// withSecrets returns the beginning of a task with what is not in the journal, if this hub has it.
+func (h *Hub) withSecrets(id core.TaskID, opened core.Opened) core.Opened {
+	known := h.tasks.Get(id)
+	if known == nil || known.From().ID == "" {
+		return opened
+	}
+	opened.Request = known.Request()
+	if from := known.From(); from.Credential != nil { // else it was opened elsewhere, and the journal alone knows the rights
+		opened.From = from
+	}
+	return opened
+}
+
+// tries are which agents had a task, by its events.
+type tries struct {
+	attempt int
+	agent   core.AgentID   // the one of the attempt
+	tried   []core.AgentID // those before it
+	moves   int            // to another hub
+	over    bool           // an agent has begun to answer, or the task was to end
+}
+
+func triesOf(events []core.Event) (t tries) {
+	for _, e := range events {
+		switch b := e.Body.(type) {
+		case core.Assigned:
+			t.attempt, t.agent = b.Attempt, b.Agent
+		case core.Retrying:
+			if b.Hub != "" {
+				t.moves++
+			} else {
+				t.tried = append(t.tried, b.Agent)
+			}
+		}
+		k := e.Body.Kind()
+		t.over = t.over || k == core.KindCancelRequested || k.Output()
+	}
+	return t
+}
+
+// mayHaveAnother reports whether a request may go to another agent, of another hub.
+func (h *Hub) mayHaveAnother(r core.Request, before tries) bool {
+	to := r.To.Reach()
+	return to != core.ReachAgent && to != core.ReachHub && r.Intent != core.IntentNotify &&
+		before.attempt <= h.limits.Retries && before.moves < mostMoves && time.Now().Before(r.Deadline)
 }
 
 // someoneFor reports whether some agent may have a task that is to move here.

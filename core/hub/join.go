@@ -56,20 +56,8 @@ func (s *Session) enter(card core.Card, opts JoinOptions) error {
 	h := s.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case s.refused != nil:
-		return s.refused
-	case s.closed:
-		return core.NewFault(core.CodeUnreachable, "the connection has ended")
-	case h.end.reason != "":
-		return h.stopping()
-	case s.id != "" && !s.opts.OnlyByID:
-		return core.NewFault(core.CodeConflict, "this connection is agent %s already", s.id)
-	case s.standby != "" && (s.standby != card.ID || opts.OnlyByID):
-		return core.NewFault(core.CodeConflict, "this connection is known as %s already", s.standby)
-	}
-	if h.roster.Reserved(card.ID, s.member()) {
-		return core.NewFault(core.CodeConflict, "the id %s belongs to somebody else, who is connected: choose another id, or wait until it has left", card.ID)
+	if err := s.mayEnter(card.ID, opts); err != nil {
+		return err
 	}
 	if opts.OnlyByID {
 		s.opts, s.standby = opts, card.ID
@@ -90,6 +78,26 @@ func (s *Session) enter(card core.Card, opts JoinOptions) error {
 		return err
 	}
 	h.dispatch(s)
+	return nil
+}
+
+// mayEnter returns why the session may not have an id, nil if it may. Callers hold Hub.mu.
+func (s *Session) mayEnter(id core.AgentID, opts JoinOptions) error {
+	h := s.hub
+	switch {
+	case s.refused != nil:
+		return s.refused
+	case s.closed:
+		return core.NewFault(core.CodeUnreachable, "the connection has ended")
+	case h.end.reason != "":
+		return h.stopping()
+	case s.id != "" && !s.opts.OnlyByID:
+		return core.NewFault(core.CodeConflict, "this connection is agent %s already", s.id)
+	case s.standby != "" && (s.standby != id || opts.OnlyByID):
+		return core.NewFault(core.CodeConflict, "this connection is known as %s already", s.standby)
+	case h.roster.Reserved(id, s.member()):
+		return core.NewFault(core.CodeConflict, "the id %s belongs to somebody else, who is connected: choose another id, or wait until it has left", id)
+	}
 	return nil
 }
 

@@ -94,29 +94,14 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	if c, ok := h.foreignCause(from, req.To.Agent(), o.Above); ok {
 		causes = longestFirst(append(causes, c))
 	}
-	var above []policy.Chain
-	for _, c := range causes {
-		above = append(above, c.chain)
-	}
 	if len(causes) > 0 {
 		req.Cause = causes[0].task // the one with the most hops
 	}
-	chain := policy.ChainBelow(s.AgentID(), above)
+	chain := policy.ChainBelow(s.AgentID(), chainsOf(causes))
 	chain.Hops = max(chain.Hops, o.MinHops, hops)
-	if trace.Parent == "" && len(causes) == 0 {
-		trace = s.identity.Trace
-	}
-	if h.tracer != nil {
-		trace = h.tracer.Open(h.opening(trace, causes, o))
-	} else {
-		trace.Above = trace.Parent // the task has no span of its own
-	}
-	t := &job{Task: h.tasks.New(from, chain, req, trace, o.Key), opener: s}
+	t := &job{Task: h.tasks.New(from, chain, req, h.traceOf(s, o, trace, causes), o.Key), opener: s}
 	if err = denied; err == nil {
-		err = h.rules.CheckChain(t.Chain())
-	}
-	if err == nil && len(causes) > 0 && causes[0].over {
-		err = h.checkRepeated(causes[0].task, &req)
+		err = h.checkCauses(t, causes, &req)
 	}
 	var there choice
 	index, elsewhere := 0, false
@@ -143,12 +128,48 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	if err == nil {
 		return t.Task, nil
 	}
-	f := core.AsFault(err)
-	if f.Code == core.CodeLoop && len(causes) > 0 && causes[0].over {
-		f = core.NewFault(f.Code, "%s; it counts as because of task %s, which ended less than %s ago", f.Message, causes[0].task, h.limits.CauseMemory)
-	}
+	f := h.withCause(core.AsFault(err), causes)
 	h.refuse(t, f)
 	return t.Task, f
+}
+
+// chainsOf returns the chains of causes.
+func chainsOf(causes []cause) (all []policy.Chain) {
+	for _, c := range causes {
+		all = append(all, c.chain)
+	}
+	return all
+}
+
+// traceOf returns the trace context of a task that is being opened.
+func (h *Hub) traceOf(s *Session, o *core.Open, trace core.Trace, causes []cause) core.Trace {
+	if trace.Parent == "" && len(causes) == 0 {
+		trace = s.identity.Trace
+	}
+	if h.tracer != nil {
+		return h.tracer.Open(h.opening(trace, causes, o))
+	}
+	trace.Above = trace.Parent // the task has no span of its own
+	return trace
+}
+
+// checkCauses returns why a task may not be opened because of others, nil if it may.
+func (h *Hub) checkCauses(t *job, causes []cause, req *core.Request) error {
+	if err := h.rules.CheckChain(t.Chain()); err != nil {
+		return err
+	}
+	if len(causes) > 0 && causes[0].over {
+		return h.checkRepeated(causes[0].task, req)
+	}
+	return nil
+}
+
+// withCause says in a refusal as a loop which task that has ended counts as the cause.
+func (h *Hub) withCause(f *core.Fault, causes []cause) *core.Fault {
+	if f.Code == core.CodeLoop && len(causes) > 0 && causes[0].over {
+		return core.NewFault(f.Code, "%s; it counts as because of task %s, which ended less than %s ago", f.Message, causes[0].task, h.limits.CauseMemory)
+	}
+	return f
 }
 
 // refuse ends a task that no agent gets.
@@ -160,13 +181,22 @@ func (h *Hub) refuse(j *job, err error) {
 
 // complete checks a request and fills in defaults.
 func (h *Hub) complete(s *Session, req core.Request) (core.Request, error) {
+	now := time.Now()
+	h.setDefaults(s, &req, now)
+	if err := h.checkRequest(&req, now); err != nil || s.identity.Checked {
+		return req, err
+	}
+	return req, checkJSON(&req)
+}
+
+// setDefaults fills in what a request does not say.
+func (h *Hub) setDefaults(s *Session, req *core.Request, now time.Time) {
 	if req.Intent == 0 {
 		req.Intent = core.IntentAsk
 	}
 	if req.Priority == 0 {
 		req.Priority = core.PriorityNormal
 	}
-	now := time.Now()
 	if req.Deadline.IsZero() {
 		wait := s.identity.Deadline
 		if wait <= 0 {
@@ -175,27 +205,38 @@ func (h *Hub) complete(s *Session, req core.Request) (core.Request, error) {
 		req.Deadline = now.Add(wait)
 	}
 	req.Deadline = req.Deadline.Round(0)
+}
+
+// checkRequest returns why the hub takes no such request, nil if it does.
+func (h *Hub) checkRequest(req *core.Request, now time.Time) error {
 	switch {
 	case req.To.IsZero():
-		return req, core.NewFault(core.CodeInvalid, "the address is missing: send an agent id, capability:NAME, domain:NAME or *")
+		return core.NewFault(core.CodeInvalid, "the address is missing: send an agent id, capability:NAME, domain:NAME or *")
 	case req.To.Reach() == core.ReachHub && req.Intent != core.IntentNotify:
-		return req, core.NewFault(core.CodeUnsupported, "the hub answers no questions itself: address an agent, or * for whoever is free")
+		return core.NewFault(core.CodeUnsupported, "the hub answers no questions itself: address an agent, or * for whoever is free")
 	case req.Intent == core.IntentNotify && req.Notice == nil:
-		return req, core.NewFault(core.CodeInvalid, "the notice is missing: send a topic")
+		return core.NewFault(core.CodeInvalid, "the notice is missing: send a topic")
 	case req.Intent == core.IntentNotify && strings.TrimSpace(req.Notice.Topic) == "":
-		return req, core.NewFault(core.CodeInvalid, "the topic of the notice is missing")
-	case req.Intent != core.IntentNotify && req.Content == "" && len(req.Data) == 0 && len(req.Attachments) == 0 && req.Foreign == nil:
-		return req, core.NewFault(core.CodeInvalid, "the content is empty: say what is wanted")
+		return core.NewFault(core.CodeInvalid, "the topic of the notice is missing")
+	case req.Intent != core.IntentNotify && isEmpty(req):
+		return core.NewFault(core.CodeInvalid, "the content is empty: say what is wanted")
 	case req.Deadline.After(now.Add(h.limits.MaxDeadline)):
-		return req, core.NewFault(core.CodeInvalid, "the deadline is more than %s away: set an earlier one", h.limits.MaxDeadline)
+		return core.NewFault(core.CodeInvalid, "the deadline is more than %s away: set an earlier one", h.limits.MaxDeadline)
 	case !req.Deadline.After(now):
-		return req, core.NewFault(core.CodeTimeout, "the deadline has passed already")
+		return core.NewFault(core.CodeTimeout, "the deadline has passed already")
 	case req.Size() > h.limits.RequestBytes:
-		return req, core.NewFault(core.CodeTooLarge, "the request has %d bytes, the limit is %d (limits.request_bytes): send less, or say where it is", req.Size(), h.limits.RequestBytes)
+		return core.NewFault(core.CodeTooLarge, "the request has %d bytes, the limit is %d (limits.request_bytes): send less, or say where it is", req.Size(), h.limits.RequestBytes)
 	}
-	if s.identity.Checked {
-		return req, nil
-	}
+	return nil
+}
+
+// isEmpty reports whether a question asks nothing.
+func isEmpty(req *core.Request) bool {
+	return req.Content == "" && len(req.Data) == 0 && len(req.Attachments) == 0 && req.Foreign == nil
+}
+
+// checkJSON refuses a request with a part that is to be JSON and is not.
+func checkJSON(req *core.Request) error {
 	var noticed json.RawMessage
 	if req.Notice != nil {
 		noticed = req.Notice.Data
@@ -205,10 +246,10 @@ func (h *Hub) complete(s *Session, req core.Request) (core.Request, error) {
 		raw  json.RawMessage
 	}{{"data", req.Data}, {"context", req.Context}, {"data of the notice", noticed}} {
 		if len(part.raw) > 0 && !json.Valid(part.raw) {
-			return req, core.NewFault(core.CodeInvalid, "%s is not JSON", part.name)
+			return core.NewFault(core.CodeInvalid, "%s is not JSON", part.name)
 		}
 	}
-	return req, checkForeign(req.Foreign)
+	return checkForeign(req.Foreign)
 }
 
 // checkForeign refuses fields that could not be recorded.

@@ -250,26 +250,42 @@ func parsePosition(text string) (position, []resumed, error) {
 		return p, nil, badPosition()
 	}
 	p.raise(core.TaskIDOf([16]byte(raw[1:])))
-	for i := range lines {
-		part := raw[headBytes+i*lineBytes:][:lineBytes]
+	if !p.readLines(raw[headBytes:], lines) {
+		return newPosition(), nil, badPosition()
+	}
+	all, ok := p.readOpen(raw[headBytes+lines*lineBytes:])
+	if !ok {
+		return newPosition(), nil, badPosition()
+	}
+	return p, all, nil
+}
+
+// readLines reads n lines, which are in order, and reports whether they can be.
+func (p *position) readLines(raw []byte, n int) bool {
+	for i := range n {
+		part := raw[i*lineBytes:][:lineBytes]
 		l, place := binary.BigEndian.Uint32(part), binary.BigEndian.Uint64(part[4:])
 		if l > task.MaxLine || place == 0 || i > 0 && task.Line(l) <= p.lines[i-1].line {
-			return newPosition(), nil, badPosition()
+			return false
 		}
 		p.setLine(task.Line(l), place)
 	}
-	open := rest / openBytes
-	var all []resumed
+	return true
+}
+
+// readOpen reads the open tasks, which are in order and all that is left, and reports whether they can be.
+func (p *position) readOpen(raw []byte) (all []resumed, ok bool) {
+	open := len(raw) / openBytes
 	for i := range open {
-		part := raw[headBytes+lines*lineBytes+i*openBytes:][:openBytes]
+		part := raw[i*openBytes:][:openBytes]
 		r := resumed{core.TaskIDOf([16]byte(part)), core.Cursor{Epoch: uint32(part[16]), Seq: uint64(binary.BigEndian.Uint32(part[17:]))}}
-		if len(all) > 0 && r.task <= all[len(all)-1].task || r.task == "" || !p.hasRead(r.task) && lines < mostLines || open > p.mostOpen() {
-			return newPosition(), nil, badPosition()
+		if i > 0 && r.task <= all[i-1].task || r.task == "" || !p.hasRead(r.task) && len(p.lines) < mostLines || open > p.mostOpen() {
+			return nil, false
 		}
 		p.track(r.task, r.from)
 		all = append(all, r)
 	}
-	return p, all, nil
+	return all, true
 }
 
 func badPosition() error {

@@ -91,32 +91,46 @@ type choice struct {
 // consider looks at one agent. The better ones come first.
 func (c *choice) consider(e *roster.Entry) roster.Verdict {
 	h, j := c.engine, c.job
-	s := sessionOf(e.Member)
 	about := ofEntry(e)
 	if !h.authorizer.May(j.From(), core.RightSee, about) {
 		return roster.Continue // to the requester it is not here
 	}
-	chain := c.chain
-	if e.ID == j.opener.root().standby {
-		chain.Agents = append(slices.Clip(chain.Agents), e.ID) // an agent does not ask itself
-	}
-	err := chain.CheckAgent(e.ID)
-	if err == nil {
-		err = h.mayAsk(j.From(), about)
-	}
-	if err == nil {
-		err = h.budgets.Check(usage.ByAgent, string(e.ID), time.Now)
-	}
-	if err == nil && j.IsNotice() && !e.Features.Has(core.FeatureNotices) {
-		err = core.NewFault(core.CodeUnsupported, "agent %s takes no notices: ask it instead", e.ID)
-	}
-	if err != nil {
+	if err := c.mayHave(e, about); err != nil {
 		c.refused = err
 		return roster.Continue
 	}
 	if e.Hub != "" {
 		return c.considerRemote(e)
 	}
+	return c.considerLocal(e)
+}
+
+// mayHave returns why an agent may not have the task, nil if it may.
+func (c *choice) mayHave(e *roster.Entry, about policy.Object) error {
+	h, j := c.engine, c.job
+	chain := c.chain
+	if e.ID == j.opener.root().standby {
+		chain.Agents = append(slices.Clip(chain.Agents), e.ID) // an agent does not ask itself
+	}
+	if err := chain.CheckAgent(e.ID); err != nil {
+		return err
+	}
+	if err := h.mayAsk(j.From(), about); err != nil {
+		return err
+	}
+	if err := h.budgets.Check(usage.ByAgent, string(e.ID), time.Now); err != nil {
+		return err
+	}
+	if j.IsNotice() && !e.Features.Has(core.FeatureNotices) {
+		return core.NewFault(core.CodeUnsupported, "agent %s takes no notices: ask it instead", e.ID)
+	}
+	return nil
+}
+
+// considerLocal looks at an agent of this hub that may have the task.
+func (c *choice) considerLocal(e *roster.Entry) roster.Verdict {
+	h, j := c.engine, c.job
+	s := sessionOf(e.Member)
 	if c.away || j.triedBy(s) {
 		return roster.Continue
 	}

@@ -97,13 +97,8 @@ func (m *Message) read() *Error {
 			failure = value
 		}
 	}
-	if id.Exists() {
-		if k := id.Kind(); k != strictjson.String && k != strictjson.Number && k != strictjson.Null {
-			return invalid("id: want a number or a string, got %.40s", id.Raw())
-		} else if n := len(id.Raw()); n > MaxIDBytes {
-			return invalid("id: %d bytes long, the limit is %d", n, MaxIDBytes)
-		}
-		m.ID = id.Raw()
+	if bad := m.readID(id); bad != nil {
+		return bad
 	}
 	if v := version.Raw(); string(v) != `"2.0"` {
 		return invalid(`jsonrpc: want "2.0", got %.40s`, cmp.Or(string(v), "nothing"))
@@ -111,6 +106,26 @@ func (m *Message) read() *Error {
 	if method.Exists() {
 		return m.readCall(method, params, failure)
 	}
+	return m.readResponse(failure)
+}
+
+// readID reads the id, if there is one.
+func (m *Message) readID(id strictjson.Value) *Error {
+	if !id.Exists() {
+		return nil
+	}
+	if k := id.Kind(); k != strictjson.String && k != strictjson.Number && k != strictjson.Null {
+		return invalid("id: want a number or a string, got %.40s", id.Raw())
+	}
+	if n := len(id.Raw()); n > MaxIDBytes {
+		return invalid("id: %d bytes long, the limit is %d", n, MaxIDBytes)
+	}
+	m.ID = id.Raw()
+	return nil
+}
+
+// readResponse checks a response, and reads its error if it has one.
+func (m *Message) readResponse(failure strictjson.Value) *Error {
 	switch {
 	case !m.Result.Exists() && failure.Absent():
 		return invalid("a message has a method, a result or an error, this one has none")

@@ -131,14 +131,23 @@ func (q Question) Check() error {
 		return core.NewFault(core.CodeInvalid, "options: each wants a label")
 	case q.Several && len(q.Options) == 0:
 		return core.NewFault(core.CodeInvalid, "multi_select: there are no options to select")
-	case q.Form != nil && q.Form.Message == "":
+	case q.Form != nil:
+		return q.Form.check(q.labels())
+	}
+	return nil
+}
+
+// check returns what is wrong with the form of a question whose options have these labels.
+func (f *Form) check(labels []string) error {
+	switch {
+	case f.Message == "":
 		return core.NewFault(core.CodeInvalid, "form.message: missing; say what is asked")
-	case q.Form != nil && !isObject(q.Form.Schema):
+	case !isObject(f.Schema):
 		return core.NewFault(core.CodeInvalid, "form.schema: want the JSON Schema of the answer, an object")
-	case q.Form != nil && len(q.Form.Schema) > maxFormBytes:
-		return core.NewFault(core.CodeTooLarge, "form.schema: it has %d bytes, the limit is %d: ask for less at once", len(q.Form.Schema), maxFormBytes)
-	case q.Form != nil && q.Form.Decline != "" && !slices.Contains(q.labels(), q.Form.Decline):
-		return core.NewFault(core.CodeInvalid, "form.decline: %.100q is none of the options", q.Form.Decline)
+	case len(f.Schema) > maxFormBytes:
+		return core.NewFault(core.CodeTooLarge, "form.schema: it has %d bytes, the limit is %d: ask for less at once", len(f.Schema), maxFormBytes)
+	case f.Decline != "" && !slices.Contains(labels, f.Decline):
+		return core.NewFault(core.CodeInvalid, "form.decline: %.100q is none of the options", f.Decline)
 	}
 	return nil
 }
@@ -146,19 +155,11 @@ func (q Question) Check() error {
 // outcome returns how an answer ends the question, or an invalid Fault for an answer that
 // does not fit, and a too_large one for a content of more than 64 KiB.
 func (q Question) outcome(a core.Reply, by core.Principal) (Outcome, error) {
-	switch hasContent := len(a.Content) > 0 && string(a.Content) != "null"; {
+	switch {
 	case a.Dismissed:
 		return Outcome{Reason: reasonDismissed, By: by}, nil
-	case hasContent && (len(a.Selected) > 0 || a.Text != ""):
-		return Outcome{}, core.NewFault(core.CodeInvalid, "content: it is a whole answer: send either that or a selection and text")
-	case hasContent && q.Form == nil:
-		return Outcome{}, core.NewFault(core.CodeInvalid, "content: the question has no form: answer with a selection or text")
-	case hasContent && len(a.Content) > maxFormBytes:
-		return Outcome{}, core.NewFault(core.CodeTooLarge, "content: it has %d bytes, the limit is %d", len(a.Content), maxFormBytes)
-	case hasContent && !isObject(a.Content):
-		return Outcome{}, core.NewFault(core.CodeInvalid, "content: want an object with the fields of the form")
-	case hasContent:
-		return Outcome{Answered: true, Content: a.Content, By: by}, nil
+	case len(a.Content) > 0 && string(a.Content) != "null":
+		return q.filledIn(a, by)
 	case len(a.Selected) == 0 && a.Text == "" && q.Form != nil:
 		return Outcome{}, core.NewFault(core.CodeInvalid, "at least one selection, custom_text or content is required")
 	case len(a.Selected) == 0 && a.Text == "":
@@ -175,6 +176,21 @@ func (q Question) outcome(a core.Reply, by core.Principal) (Outcome, error) {
 		}
 	}
 	return Outcome{Answered: true, Selected: a.Selected, Text: a.Text, By: by}, nil
+}
+
+// filledIn is outcome for an answer with a content, which is that of a form.
+func (q Question) filledIn(a core.Reply, by core.Principal) (Outcome, error) {
+	switch {
+	case len(a.Selected) > 0 || a.Text != "":
+		return Outcome{}, core.NewFault(core.CodeInvalid, "content: it is a whole answer: send either that or a selection and text")
+	case q.Form == nil:
+		return Outcome{}, core.NewFault(core.CodeInvalid, "content: the question has no form: answer with a selection or text")
+	case len(a.Content) > maxFormBytes:
+		return Outcome{}, core.NewFault(core.CodeTooLarge, "content: it has %d bytes, the limit is %d", len(a.Content), maxFormBytes)
+	case !isObject(a.Content):
+		return Outcome{}, core.NewFault(core.CodeInvalid, "content: want an object with the fields of the form")
+	}
+	return Outcome{Answered: true, Content: a.Content, By: by}, nil
 }
 
 // labels returns the labels of the options.

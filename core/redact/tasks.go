@@ -41,20 +41,11 @@ type held struct {
 // Add adds the next events of a task, and appends to out those of the task that are ready:
 // every event once and in order. It does not change events. The end of a task releases all.
 func (t *Tasks) Add(out []core.Event, task core.TaskID, events []core.Event, now time.Time) []core.Event {
-	s, r := t.tasks[task], t.now()
-	switch {
-	case s != nil && (r == s.redactor || len(s.queue) > 0):
-		r = s.redactor
-	case r == nil:
-		delete(t.tasks, task)
+	s := t.stateOf(task)
+	if s == nil {
 		return append(out, events...)
-	case s == nil:
-		s = &state{task: task}
-		t.tasks[task] = s
-		fallthrough
-	default:
-		s.redactor = r
 	}
+	r := s.redactor
 	for _, e := range events {
 		text, isText := e.Body.(core.Text)
 		if isText && len(s.queue) == 0 && s.answer.pass(r, text.Text) {
@@ -92,6 +83,24 @@ func (t *Tasks) Add(out []core.Event, task core.TaskID, events []core.Event, now
 		t.holding = append(t.holding, s)
 	}
 	return out
+}
+
+// stateOf returns the state of a task with the Redactor for its next events, nil if they are not redacted. One that holds
+// something back keeps its Redactor.
+func (t *Tasks) stateOf(task core.TaskID) *state {
+	s, r := t.tasks[task], t.now()
+	switch {
+	case s != nil && (r == s.redactor || len(s.queue) > 0):
+		return s
+	case r == nil:
+		delete(t.tasks, task)
+		return nil
+	case s == nil:
+		s = &state{task: task}
+		t.tasks[task] = s
+	}
+	s.redactor = r
+	return s
 }
 
 // Released are events of a task that are held back no longer.

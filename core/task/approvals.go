@@ -159,6 +159,23 @@ const hubName = "hub"
 
 // decide decides one approval. Callers hold mu.
 func (t *Task) decide(d core.ApprovalDecided) error {
+	if err := t.mayDecide(d); err != nil || t.mirror {
+		return err
+	}
+	p := t.pending[d.ID]
+	d.InputSHA256 = p.asked.InputSHA256
+	p.timer.Stop()
+	delete(t.pending, d.ID)
+	t.decided[d.ID] = decidedCall{d, p.asked.InputSHA256}
+	if d.Approved && d.All {
+		t.allowAll = d.By
+	}
+	t.append(d, nil)
+	return nil
+}
+
+// mayDecide returns why a decision does not count, nil if it does. Callers hold mu.
+func (t *Task) mayDecide(d core.ApprovalDecided) error {
 	p := t.pending[d.ID]
 	before, decided := t.decided[d.ID]
 	switch {
@@ -177,16 +194,5 @@ func (t *Task) decide(d core.ApprovalDecided) error {
 	case d.InputSHA256 == "" && p.changed && d.By != hubName:
 		return core.NewFault(core.CodeConflict, "the input of %q has changed: read it and decide with its input_sha256, %s", d.ID, p.asked.InputSHA256)
 	}
-	if t.mirror {
-		return nil
-	}
-	d.InputSHA256 = p.asked.InputSHA256
-	p.timer.Stop()
-	delete(t.pending, d.ID)
-	t.decided[d.ID] = decidedCall{d, p.asked.InputSHA256}
-	if d.Approved && d.All {
-		t.allowAll = d.By
-	}
-	t.append(d, nil)
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 	"unique"
 
@@ -94,114 +93,6 @@ const (
 	// task changes its agent only before any output.
 	listHead = 64
 )
-
-// List lists tasks whose requester passes mayRead, newest first: those that run and the
-// latest [CatalogTasks], in memory and in the journal. turns are the tasks of the filter's
-// thread in order, if it has one. A page may have fewer tasks than its limit if it had to
-// look at many; before is Filter.Before of the next page, and "" at the end. List may wait
-// for the journal, whose error it returns. It leaves out the tasks in memory for which lists, if it
-// is not nil, returns false.
-func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists func(*Task) bool, mayRead func(from core.Principal, agent core.AgentID) bool) (all []Status, before core.TaskID, err error) {
-	limit, reads, bytes, began := f.Listed(), 0, 0, time.Now()
-	before = f.Before
-	may := map[parties]bool{} // most tasks have the same few
-	selects := func(w parties) bool {
-		if f.Agent != "" && w.of() != f.Agent || f.From != "" && w.from != f.From {
-			return false
-		}
-		ok, known := may[w]
-		if !known {
-			ok = mayRead(core.Principal{ID: w.from}, w.of())
-			may[w] = ok
-		}
-		return ok
-	}
-	leavesOut := func(c catalogued) bool {
-		return c.task != nil && lists != nil && !lists(c.task) || f.State != "" && c.state() != f.State ||
-			c.isRead() && (!selects(c.who.Value()) || f.Cause != "" && c.cause != f.Cause)
-	}
-	var ahead map[core.TaskID]described
-	for {
-		found := s.catalogued(f, turns, before)
-		for i, c := range found {
-			_, is := ahead[c.id]
-			due := c.task == nil && !is
-			switch {
-			case leavesOut(c):
-				before = c.id
-				continue
-			case c.isRead() && len(all) == limit:
-				return all, all[limit-1].ID, nil
-			case due && (reads >= listReads || reads > 0 && time.Since(began) > listTime), bytes > listBytes:
-				return all, before, nil
-			}
-			var one Status
-			switch {
-			case c.task != nil:
-				one, err = c.task.Status(), nil
-			case due:
-				ahead = s.describe(ctx, found[i:], max(1, min(listAtOnce, listReads-reads, limit-len(all))), leavesOut)
-				reads += len(ahead)
-				fallthrough
-			default:
-				one, err = ahead[c.id].status, ahead[c.id].err
-			}
-			switch {
-			case errors.Is(err, journal.ErrUnknown):
-				before = c.id
-				continue
-			case err != nil:
-				return nil, "", err
-			}
-			if f.matches(one) && selects(partiesOf(one)) {
-				if len(all) == limit { // nothing is told of tasks that are not selected
-					return all, all[limit-1].ID, nil
-				}
-				bytes += one.Request.Size()
-				all = append(all, one)
-			}
-			before = c.id
-		}
-		if len(found) == 0 {
-			return all, "", nil
-		}
-	}
-}
-
-// matches reports whether the filter selects a task.
-func (f Filter) matches(s Status) bool {
-	return (f.State == "" || s.State == f.State) && (f.Agent == "" || partiesOf(s).of() == f.Agent) &&
-		(f.From == "" || s.From.ID == f.From) && (f.Thread == "" || s.Request.Thread == f.Thread) && (f.Cause == "" || s.Request.Cause == f.Cause)
-}
-
-// described is what the journal says of a task.
-type described struct {
-	status Status
-	err    error
-}
-
-// describe reads the first n of the tasks that are only in the journal, all at once: each may take
-// several round trips to it.
-func (s *Store) describe(ctx context.Context, next []catalogued, n int, leavesOut func(catalogued) bool) map[core.TaskID]described {
-	due := make([]catalogued, 0, n)
-	for _, c := range next {
-		if len(due) < n && c.task == nil && !leavesOut(c) {
-			due = append(due, c)
-		}
-	}
-	read := make([]described, len(due))
-	var reading sync.WaitGroup
-	for i, c := range due[1:] {
-		reading.Go(func() { read[i+1].status, read[i+1].err = s.stored(ctx, c) })
-	}
-	read[0].status, read[0].err = s.stored(ctx, due[0])
-	reading.Wait()
-	all := make(map[core.TaskID]described, len(due))
-	for i, c := range due {
-		all[c.id] = read[i]
-	}
-	return all
-}
 
 // stored describes a task that is only in the journal. It returns journal.ErrUnknown if retention
 // dropped it.

@@ -145,18 +145,9 @@ func (t *Task) Watch(in Inbox, from core.Cursor, tag any) (*Reader, error) {
 	next, gap := from.Seq, (*Gap)(nil)
 	ahead := t.mirror && t.state != Ended && from.Epoch >= t.epoch && from.Seq > t.last()
 	if from.Seq > 0 && !ahead {
-		if from.Epoch > t.epoch && t.store.limits.Cluster && (t.state != Ended || t.endWaits()) {
-			return nil, core.NewFault(core.CodeUnreachable, "cursor %s is of a later epoch than this hub has of task %s: it may be cut off from the hub that has the task now: ask again in a moment", from, t.id)
-		}
-		if from.Epoch == 0 || from.Epoch > t.epoch {
-			return nil, core.NewFault(core.CodeInvalid, "cursor %s is not one of task %s: begin without a cursor", from, t.id)
-		}
-		if kept := t.lastOf(from.Epoch); from.Seq > kept {
-			if from.Epoch == t.epoch {
-				return nil, core.NewFault(core.CodeInvalid, "cursor %s is ahead of task %s: begin without a cursor", from, t.id)
-			}
-			// The events there were lost when the hub stopped.
-			next, gap = kept, &Gap{From: kept + 1, To: from.Seq}
+		var err error
+		if next, gap, err = t.behind(from); err != nil {
+			return nil, err
 		}
 	}
 	if t.state == Ended && next == t.last() && gap == nil && t.lost <= next {
@@ -168,6 +159,25 @@ func (t *Task) Watch(in Inbox, from core.Cursor, tag any) (*Reader, error) {
 		t.wake(r)
 	}
 	return r, nil
+}
+
+// behind returns the event behind which a reader with a cursor goes on, and which events it has read that are
+// no longer there: they were lost when a hub stopped. Callers hold mu.
+func (t *Task) behind(from core.Cursor) (next uint64, gap *Gap, err error) {
+	if from.Epoch > t.epoch && t.store.limits.Cluster && (t.state != Ended || t.endWaits()) {
+		return 0, nil, core.NewFault(core.CodeUnreachable, "cursor %s is of a later epoch than this hub has of task %s: it may be cut off from the hub that has the task now: ask again in a moment", from, t.id)
+	}
+	if from.Epoch == 0 || from.Epoch > t.epoch {
+		return 0, nil, core.NewFault(core.CodeInvalid, "cursor %s is not one of task %s: begin without a cursor", from, t.id)
+	}
+	kept := t.lastOf(from.Epoch)
+	switch {
+	case from.Seq <= kept:
+		return from.Seq, nil, nil
+	case from.Epoch == t.epoch:
+		return 0, nil, core.NewFault(core.CodeInvalid, "cursor %s is ahead of task %s: begin without a cursor", from, t.id)
+	}
+	return kept, &Gap{From: kept + 1, To: from.Seq}, nil
 }
 
 // Follow adds a reader of what happens from now on, and of what waits to be recorded.

@@ -54,6 +54,14 @@ func (t *Task) Report(w Worker, body core.Body, foreign *core.Foreign) error {
 		return f
 	}
 	t.append(body, foreign)
+	crossed = t.noteReport(body)
+	t.mu.Unlock()
+	return nil
+}
+
+// noteReport notes what the latest event, which came from the agent, says of the task. It returns the budgets that were crossed.
+// Callers hold mu.
+func (t *Task) noteReport(body core.Body) (crossed []usage.BudgetStatus) {
 	if body.Kind().Output() {
 		t.output = true
 	}
@@ -71,8 +79,7 @@ func (t *Task) Report(w Worker, body core.Body, foreign *core.Foreign) error {
 	case core.Usage:
 		crossed = t.spend(b)
 	}
-	t.mu.Unlock()
-	return nil
+	return crossed
 }
 
 // checkWorker returns why the worker may not report on the task now. Callers hold mu.

@@ -191,6 +191,11 @@ func (s *Store) Find(id core.TaskID, read func() ([]core.Event, error)) (*Task, 
 	case err != nil:
 		return nil, err
 	}
+	return s.taskOf(id, events, gap), nil
+}
+
+// taskOf returns a task that has ended, as the journal has its events. gap is what is lost of it, nil for nothing.
+func (s *Store) taskOf(id core.TaskID, events []core.Event, gap *journal.GapError) *Task {
 	last := events[len(events)-1]
 	t := &Task{store: s, id: id, log: LogOf(events), loaded: true, sparse: true, owner: ownerIn(events), state: Ended, epoch: last.Epoch, share: memory.Of(s.limits.Memory, memory.Ended)}
 	if gap != nil {
@@ -210,7 +215,7 @@ func (s *Store) Find(id core.TaskID, read func() ([]core.Event, error)) (*Task, 
 	}
 	t.recorded = t.last()
 	t.receipt = core.Receipt{Task: id, Stage: core.StageRecorded, Agent: t.agent, At: last.At}
-	return t, nil
+	return t
 }
 
 // Newest returns the task that was opened last; "" if there was none.

@@ -189,17 +189,11 @@ func (b *Book) Next(s Subscriber) (Delivery, bool) {
 			return Delivery{}, false
 		}
 		sub := c.sub
-		switch {
-		case sub.gap:
-			sub.gap = false
-			s.Wake()
-			return Delivery{Gap: &Gap{From: sub.read, To: sub.read}}, true
-		case sub.read+1 < b.first:
-			gap := &Gap{From: sub.read + 1, To: b.first - 1}
-			sub.read = gap.To
+		if gap := b.gapBefore(sub); gap != nil {
 			s.Wake()
 			return Delivery{Gap: gap}, true
-		case sub.read >= b.last():
+		}
+		if sub.read >= b.last() {
 			if sub.isIdle(time.Now()) {
 				b.setSubscription(c, nil)
 			}
@@ -213,7 +207,7 @@ func (b *Book) Next(s Subscriber) (Delivery, bool) {
 			b.mu.Unlock()
 			resend = e.Task.IsDone() // else its publisher knows that it was not delivered
 			b.mu.Lock()
-			if b.connections[s] != c || c.sub != sub || sub.read+1 != number || number < b.first {
+			if !b.comesNext(s, number, c, sub) {
 				continue
 			}
 		}
@@ -221,13 +215,38 @@ func (b *Book) Next(s Subscriber) (Delivery, bool) {
 		if toItself && number > sub.resendTo {
 			continue // it gets this one as the addressee
 		}
-		who := cmp.Or(c.resumes, c.who)
-		if resend || e.certain && e.only == who || e.isFor(who) && number > sub.since && sub.wants(e.Topic) && b.mayReceive(e.Notice, c) {
+		if resend || b.isFor(c, number, e) {
 			sub.give(number)
 			s.Wake()
 			return Delivery{Task: e.Task, Position: Position{sub, number}}, true
 		}
 	}
+}
+
+// gapBefore returns the notices that a subscription has missed before those that come next, nil for none. Callers
+// hold mu.
+func (b *Book) gapBefore(sub *subscription) *Gap {
+	switch {
+	case sub.gap:
+		sub.gap = false
+		return &Gap{From: sub.read, To: sub.read}
+	case sub.read+1 < b.first:
+		gap := &Gap{From: sub.read + 1, To: b.first - 1}
+		sub.read = gap.To
+		return gap
+	}
+	return nil
+}
+
+// comesNext reports whether a notice is still the next one of a subscription. Callers hold mu.
+func (b *Book) comesNext(s Subscriber, number uint64, c *connection, sub *subscription) bool {
+	return b.connections[s] == c && c.sub == sub && sub.read+1 == number && number >= b.first
+}
+
+// isFor reports whether a notice is for the subscriber of a connection. Callers hold mu.
+func (b *Book) isFor(c *connection, number uint64, e entry) bool {
+	who := cmp.Or(c.resumes, c.who)
+	return e.certain && e.only == who || e.isFor(who) && number > c.sub.since && c.sub.wants(e.Topic) && b.mayReceive(e.Notice, c)
 }
 
 // Ack records that the transport of the subscriber accepted a notice. It does nothing for a

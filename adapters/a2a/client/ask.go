@@ -50,28 +50,9 @@ func (w *work) ask(ctx context.Context, u *wire.StatusUpdate) error {
 	w.lastAsked = key
 	ctx, cancel := context.WithCancel(ctx)
 	a := &asked{key: key, approvals: map[string]core.ApprovalRequested{}, cancel: cancel, reply: make(chan wire.Message, 1)}
-	q := question.Question{Text: strings.TrimSpace(wire.Text(parts))}
-	var theirs string // the id of the question there
-	var approvals []core.ApprovalRequested
-	for _, p := range parts {
-		if p.Kind != wire.PartData {
-			continue
-		}
-		v := strictjson.ParseValid(p.Data)
-		if r := v.Get("approval"); r.Kind() == strictjson.Object {
-			var want core.ApprovalRequested
-			if r.Decode(&want) == nil && want.ID != "" {
-				a.approvals[want.ID] = want
-				approvals = append(approvals, want)
-			}
-		}
-		if r := v.Get("question"); r.Kind() == strictjson.Object {
-			var want question.Question
-			if r.Decode(&want) == nil && want.Check() == nil { // other members than these are for the host
-				theirs = want.ID
-				q.Text, q.Header, q.Options, q.Several = want.Text, want.Header, want.Options, want.Several
-			}
-		}
+	approvals, q, theirs := wantedIn(parts)
+	for _, want := range approvals {
+		a.approvals[want.ID] = want
 	}
 	w.mu.Lock()
 	w.asked = a
@@ -88,6 +69,32 @@ func (w *work) ask(ctx context.Context, u *wire.StatusUpdate) error {
 	q.Text = cmp.Or(q.Text, "The remote agent waits for an answer and does not say to what.")
 	w.side.Go(func() { w.people(ctx, a, q, theirs) })
 	return nil
+}
+
+// wantedIn returns the approvals and the question in the parts of a message, and the id of the question there if
+// our server has written it.
+func wantedIn(parts []wire.Part) (approvals []core.ApprovalRequested, q question.Question, theirs string) {
+	q.Text = strings.TrimSpace(wire.Text(parts))
+	for _, p := range parts {
+		if p.Kind != wire.PartData {
+			continue
+		}
+		v := strictjson.ParseValid(p.Data)
+		if r := v.Get("approval"); r.Kind() == strictjson.Object {
+			var want core.ApprovalRequested
+			if r.Decode(&want) == nil && want.ID != "" {
+				approvals = append(approvals, want)
+			}
+		}
+		if r := v.Get("question"); r.Kind() == strictjson.Object {
+			var want question.Question
+			if r.Decode(&want) == nil && want.Check() == nil { // other members than these are for the host
+				theirs = want.ID
+				q.Text, q.Header, q.Options, q.Several = want.Text, want.Header, want.Options, want.Several
+			}
+		}
+	}
+	return approvals, q, theirs
 }
 
 // people asks the people of the task and sends what they say.

@@ -105,12 +105,9 @@ func (a *Agent) fetchAt(ctx context.Context, at *url.URL, before *remote) (r *re
 	case resp.StatusCode != http.StatusOK:
 		return nil, nil, core.NewFault(core.CodeUnreachable, "the card at %s: got status %s; url in the settings is the base of an A2A agent, or the address of a card that ends in .json", where, resp.Status)
 	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxCardBytes+1))
-	switch {
-	case err != nil:
-		return nil, nil, unanswered(ctx, "the card at "+where, err)
-	case len(text) > maxCardBytes:
-		return nil, nil, core.NewFault(core.CodeTooLarge, "the card at %s has more than %d bytes", where, maxCardBytes)
+	text, err := textOf(ctx, resp, where)
+	if err != nil {
+		return nil, nil, err
 	}
 	r, err = a.read(text, at)
 	if err != nil {
@@ -118,6 +115,18 @@ func (a *Agent) fetchAt(ctx context.Context, at *url.URL, before *remote) (r *re
 	}
 	r.etag = resp.Header.Get("ETag")
 	return r, nil, nil
+}
+
+// textOf returns the body of a response, of limited length.
+func textOf(ctx context.Context, resp *http.Response, where string) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxCardBytes+1))
+	switch {
+	case err != nil:
+		return nil, unanswered(ctx, "the card at "+where, err)
+	case len(text) > maxCardBytes:
+		return nil, core.NewFault(core.CodeTooLarge, "the card at %s has more than %d bytes", where, maxCardBytes)
+	}
+	return text, nil
 }
 
 // read reads a card that was fetched from an address. A card that lacks a required member
@@ -145,6 +154,12 @@ func (a *Agent) read(text []byte, at *url.URL) (*remote, error) {
 		return nil, errors.New("it is a card of this hub, which would ask itself: set url in the settings to another agent")
 	}
 	r.proof = credentialOf(card)
+	r.ends, err = a.endpoints(card, at)
+	return r, err
+}
+
+// endpoints returns the interfaces of a card that can be used, of which there has to be one.
+func (a *Agent) endpoints(card wire.Card, at *url.URL) (all []endpoint, err error) {
 	var unusable []string
 	for i, face := range card.Interfaces {
 		end, why := endpointOf(face)
@@ -155,12 +170,12 @@ func (a *Agent) read(text []byte, at *url.URL) (*remote, error) {
 			unusable = append(unusable, fmt.Sprintf("supportedInterfaces[%d].%s", i, why))
 			continue
 		}
-		r.ends = append(r.ends, end)
+		all = append(all, end)
 	}
-	if len(r.ends) == 0 {
+	if len(all) == 0 {
 		return nil, fmt.Errorf("none of its interfaces can be used: %s", strings.Join(unusable, "; "))
 	}
-	return r, nil
+	return all, nil
 }
 
 // endpointOf returns the endpoint of an interface, or why there is none, beginning with the

@@ -147,30 +147,37 @@ func besideStatus(u *wire.StatusUpdate) *core.Foreign {
 	}
 	said := left.Unknown != nil || left.Status.Unknown != nil || left.Metadata != nil
 	if m := u.Status.Message; m != nil {
-		b := wire.Message{Metadata: m.Metadata, Extensions: m.Extensions, References: m.References, Unknown: m.Unknown}
-		more := b.Metadata != nil || b.Extensions != nil || b.References != nil || b.Unknown != nil
-		for _, p := range m.Parts {
-			switch p.Kind {
-			case wire.PartText:
-				p.Kind, p.Text = 0, ""
-				if p.MediaType == "text/plain" {
-					p.MediaType = ""
-				}
-			case wire.PartRaw:
-				p.Kind, p.Raw = 0, nil
-			default:
-				more = true
-			}
-			more = more || p.Metadata != nil || p.Unknown != nil || p.MediaType != "" || p.Filename != ""
-			b.Parts = append(b.Parts, p)
-		}
-		if more {
-			left.Status.Message, said = &b, true
-		}
+		left.Status.Message = besideText(m)
+		said = said || left.Status.Message != nil
 	}
 	if !said {
 		return nil
 	}
 	left.Status.State = u.Status.State
 	return wire.Beside(wire.StreamResponse{StatusUpdate: &left})
+}
+
+// besideText returns what a message says beside its texts and raw files; nil for nothing.
+func besideText(m *wire.Message) *wire.Message {
+	left := wire.Message{Metadata: m.Metadata, Extensions: m.Extensions, References: m.References, Unknown: m.Unknown}
+	said := left.Metadata != nil || left.Extensions != nil || left.References != nil || left.Unknown != nil
+	for _, p := range m.Parts {
+		switch p.Kind {
+		case wire.PartText:
+			p.Kind, p.Text = 0, ""
+			if p.MediaType == "text/plain" {
+				p.MediaType = ""
+			}
+		case wire.PartRaw:
+			p.Kind, p.Raw = 0, nil
+		default:
+			said = true
+		}
+		said = said || p.Metadata != nil || p.Unknown != nil || p.MediaType != "" || p.Filename != ""
+		left.Parts = append(left.Parts, p)
+	}
+	if !said {
+		return nil
+	}
+	return &left
 }

@@ -171,35 +171,40 @@ func ErrorOf(err error) *Error {
 
 // Fault returns the neutral fault of an error that a peer sent.
 func (e *Error) Fault() *core.Fault {
-	code := core.CodeInternal
-	switch {
-	case e.Domain == HubDomain && others[core.Code(strings.ToLower(e.Reason))].status != 0:
-		code = core.Code(strings.ToLower(e.Reason))
-	case e.Status == http.StatusUnauthorized || e.GRPC == "UNAUTHENTICATED":
-		code = core.CodeUnauthenticated
-	case e.Status == http.StatusForbidden || e.GRPC == "PERMISSION_DENIED":
-		code = core.CodeNotAuthorized
-	case e.Status == http.StatusTooManyRequests:
-		code = core.CodeRateLimited
-	case e.Status == http.StatusServiceUnavailable, e.Status == http.StatusBadGateway:
-		code = core.CodeUnreachable
-	case e.Status == http.StatusGatewayTimeout:
-		code = core.CodeTimeout
-	case e.Reason == ReasonTaskNotFound:
-		code = core.CodeUnknownTask
-	case e.Reason == ReasonTaskNotCancelable:
-		code = core.CodeConflict
-	case e.Reason == reasonInvalidParams, e.Reason == reasonInvalidRequest, e.Reason == reasonParse:
-		code = core.CodeInvalid
-	case e.Reason == reasonMethodNotFound, kinds[e.Reason].grpc == failedPrecondition, e.Reason == ReasonContentType:
-		code = core.CodeUnsupported
-	}
+	code := e.neutral()
 	f := core.NewFault(code, "%s", cmp.Or(e.Message, "the agent gave no reason"))
 	f.Retryable = f.Retryable || e.Metadata["retryable"] == "true"
 	if reason := reasons[code]; e.Reason != "" && e.Domain == Domain && e.Reason != reason {
 		f.PeerCode = e.Reason
 	}
 	return f
+}
+
+// neutral returns the neutral code of the error.
+func (e *Error) neutral() core.Code {
+	switch {
+	case e.Domain == HubDomain && others[core.Code(strings.ToLower(e.Reason))].status != 0:
+		return core.Code(strings.ToLower(e.Reason))
+	case e.Status == http.StatusUnauthorized || e.GRPC == "UNAUTHENTICATED":
+		return core.CodeUnauthenticated
+	case e.Status == http.StatusForbidden || e.GRPC == "PERMISSION_DENIED":
+		return core.CodeNotAuthorized
+	case e.Status == http.StatusTooManyRequests:
+		return core.CodeRateLimited
+	case e.Status == http.StatusServiceUnavailable, e.Status == http.StatusBadGateway:
+		return core.CodeUnreachable
+	case e.Status == http.StatusGatewayTimeout:
+		return core.CodeTimeout
+	case e.Reason == ReasonTaskNotFound:
+		return core.CodeUnknownTask
+	case e.Reason == ReasonTaskNotCancelable:
+		return core.CodeConflict
+	case e.Reason == reasonInvalidParams, e.Reason == reasonInvalidRequest, e.Reason == reasonParse:
+		return core.CodeInvalid
+	case e.Reason == reasonMethodNotFound, kinds[e.Reason].grpc == failedPrecondition, e.Reason == ReasonContentType:
+		return core.CodeUnsupported
+	}
+	return core.CodeInternal
 }
 
 // Details returns the list of details: error.data of the JSON-RPC binding, error.details of

@@ -155,10 +155,7 @@ func (w *worker) receive(ctx context.Context, raw []byte) error {
 		}
 		return w.reply(ctx, e, wire.KindCapabilities, w.capabilities())
 	case wire.KindNotify:
-		var n wire.Notify
-		if w.opts.Notice != nil && e.Read(&n) == nil {
-			w.opts.Notice(e.From, *n.Request().Notice)
-		}
+		w.notice(e)
 		return nil
 	case wire.KindPong:
 		if e.Ref != "" && e.Ref == w.probe {
@@ -166,29 +163,42 @@ func (w *worker) receive(ctx context.Context, raw []byte) error {
 		}
 		return nil
 	case wire.KindError:
-		refusal := wire.Error{Code: wire.CodeUnhandled}
-		_ = e.Read(&refusal)
-		fault := refusal.Fault()
-		switch {
-		case e.Ref == w.hello:
-			w.refused = fault
-			return link.Because(link.Normal, "the hub refused the agent")
-		case e.Ref == "" && refusal.Code == wire.CodeConflict:
-			fault.PeerCode = Replaced
-			w.refused = fault
-			return link.Because(link.Normal, "the hub has another connection of the agent")
-		case e.Ref == "" && refusal.Code == wire.CodeNotAuthorized:
-			w.refused = fault
-			return link.Because(link.Normal, "the hub no longer knows the agent")
-		}
-		w.opts.Log.Warn("the hub refused an envelope", "ref", e.Ref)
-		w.opts.Log.Debug("the refusal", "ref", e.Ref, "payload", string(e.Payload))
-		return nil
+		return w.hearRefusal(e)
 	}
 	if e.Kind.Known() {
 		return nil // it answers nothing that was sent
 	}
 	return w.reply(ctx, e, wire.KindError, wire.Refusef(wire.CodeUnknownKind, "this agent does not know the kind %q: send one of %s", e.Kind, wire.KindList()))
+}
+
+// notice passes on a notice.
+func (w *worker) notice(e wire.Envelope) {
+	var n wire.Notify
+	if w.opts.Notice != nil && e.Read(&n) == nil {
+		w.opts.Notice(e.From, *n.Request().Notice)
+	}
+}
+
+// hearRefusal handles an error. It returns why the connection ends if it is the agent that is refused.
+func (w *worker) hearRefusal(e wire.Envelope) error {
+	refusal := wire.Error{Code: wire.CodeUnhandled}
+	_ = e.Read(&refusal)
+	fault := refusal.Fault()
+	switch {
+	case e.Ref == w.hello:
+		w.refused = fault
+		return link.Because(link.Normal, "the hub refused the agent")
+	case e.Ref == "" && refusal.Code == wire.CodeConflict:
+		fault.PeerCode = Replaced
+		w.refused = fault
+		return link.Because(link.Normal, "the hub has another connection of the agent")
+	case e.Ref == "" && refusal.Code == wire.CodeNotAuthorized:
+		w.refused = fault
+		return link.Because(link.Normal, "the hub no longer knows the agent")
+	}
+	w.opts.Log.Warn("the hub refused an envelope", "ref", e.Ref)
+	w.opts.Log.Debug("the refusal", "ref", e.Ref, "payload", string(e.Payload))
+	return nil
 }
 
 // declare notes which extensions the hub understands.

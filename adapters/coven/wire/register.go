@@ -74,37 +74,42 @@ func CardOf(r *pb.RegisterAgent) (core.Card, Extensions, error) {
 	}
 	var ext Extensions
 	for _, f := range r.GetProtocolFeatures() {
-		_, value, _ := strings.Cut(f, "=")
-		switch strings.TrimSuffix(f, value) {
-		case FeatureUsage:
-			c.Features |= core.FeatureUsage
-		case FeatureToolStates:
-			c.Features |= core.FeatureToolStates
-		case FeatureInjection:
-			c.Features |= core.FeatureInjection
-		case FeatureCancellation:
-			c.Features |= core.FeatureCancellation
-		case FeatureRegistrationError:
-			ext.RegistrationError = true
-		case FeatureFaultCodes:
-			ext.FaultCodes = true
-		case FeatureSenderProof:
-			ext.SenderProof = true
-		case FeatureTrace:
-			ext.Trace = true
-		case featureMaxConcurrent:
-			if n, err := strconv.Atoi(value); err == nil && n > 0 {
-				c.MaxConcurrent = min(n, maxConcurrent)
-			}
-		case featureDomain:
-			if value != "" {
-				c.Domains = append(c.Domains, value)
-			}
-		case featureModel:
-			c.Model = value
-		}
+		readFeature(f, &c, &ext)
 	}
 	return c, ext, nil
+}
+
+// readFeature reads a protocol feature, which may have a value. One that nobody knows is left out.
+func readFeature(feature string, c *core.Card, ext *Extensions) {
+	_, value, _ := strings.Cut(feature, "=")
+	switch strings.TrimSuffix(feature, value) {
+	case FeatureUsage:
+		c.Features |= core.FeatureUsage
+	case FeatureToolStates:
+		c.Features |= core.FeatureToolStates
+	case FeatureInjection:
+		c.Features |= core.FeatureInjection
+	case FeatureCancellation:
+		c.Features |= core.FeatureCancellation
+	case FeatureRegistrationError:
+		ext.RegistrationError = true
+	case FeatureFaultCodes:
+		ext.FaultCodes = true
+	case FeatureSenderProof:
+		ext.SenderProof = true
+	case FeatureTrace:
+		ext.Trace = true
+	case featureMaxConcurrent:
+		if n, err := strconv.Atoi(value); err == nil && n > 0 {
+			c.MaxConcurrent = min(n, maxConcurrent)
+		}
+	case featureDomain:
+		if value != "" {
+			c.Domains = append(c.Domains, value)
+		}
+	case featureModel:
+		c.Model = value
+	}
 }
 
 // cardMetadata returns the metadata of an agent, a member for each field, by the names of

@@ -68,22 +68,14 @@ func (c *call) perform() (json.RawMessage, *core.Fault) {
 	input := ""
 	for round, busy := 1, 0; ; round++ {
 		m, err := c.send(input)
+		if fault := c.failed(m, err, round); fault != nil {
+			return nil, fault
+		}
 		switch kind, _ := m.Result.Get("resultType").Text(); {
-		case c.ctx.Err() != nil:
-			return nil, core.AsFault(context.Cause(c.ctx))
-		case err != nil:
-			return nil, core.AsFault(err)
-		case round > maxRounds:
-			return nil, c.server.fail(core.CodeInternal, "asked for something in each of %d rounds", maxRounds)
-		case m.Err != nil && m.Err.Code == wire.CodeURLElicitation:
+		case m.Err != nil: // it has addresses to open
 			if fault := c.openAddresses(m.Err); fault != nil {
 				return nil, fault
 			}
-		case m.Err != nil:
-			return nil, faultOf(m.Err)
-		case len(m.Result.Raw()) > c.server.opts.ResultBytes:
-			c.server.count("too_large")
-			return nil, tooLarge(c.server.opts.ResultBytes)
 		case kind == "" || kind == wire.ResultComplete:
 			c.result = &core.Foreign{Dialect: wire.Dialect, JSON: m.Result.Clone()}
 			return readResult(m.Result)
@@ -104,6 +96,24 @@ func (c *call) perform() (json.RawMessage, *core.Fault) {
 			return nil, c.server.fail(core.CodeUnsupported, "answered with a result of the type %.40q, which the hub did not declare", kind)
 		}
 	}
+}
+
+// failed returns why what a server has sent in a round ends the call, nil if it goes on.
+func (c *call) failed(m jsonrpc.Message, err error, round int) *core.Fault {
+	switch {
+	case c.ctx.Err() != nil:
+		return core.AsFault(context.Cause(c.ctx))
+	case err != nil:
+		return core.AsFault(err)
+	case round > maxRounds:
+		return c.server.fail(core.CodeInternal, "asked for something in each of %d rounds", maxRounds)
+	case m.Err != nil && m.Err.Code != wire.CodeURLElicitation:
+		return faultOf(m.Err)
+	case len(m.Result.Raw()) > c.server.opts.ResultBytes:
+		c.server.count("too_large")
+		return tooLarge(c.server.opts.ResultBytes)
+	}
+	return nil
 }
 
 // send sends the call once, with further members of its params.

@@ -83,6 +83,11 @@ func (o Options) check() (Options, error) {
 		plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		o.HTTP = &plain
 	}
+	return o.withDefaults(), nil
+}
+
+// withDefaults returns the options with the default of each that is not set.
+func (o Options) withDefaults() Options {
 	o.Calls = cmp.Or(max(0, o.Calls), DefaultCalls)
 	o.ResultBytes = cmp.Or(max(0, o.ResultBytes), DefaultResultBytes)
 	o.Timeout = cmp.Or(max(0, o.Timeout), DefaultTimeout)
@@ -97,7 +102,7 @@ func (o Options) check() (Options, error) {
 	if o.Token == nil {
 		o.Token = func() (string, error) { return "", nil }
 	}
-	return o, nil
+	return o
 }
 
 // The names of tools have at most 128 bytes, in MCP and in the hub.

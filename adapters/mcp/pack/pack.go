@@ -100,6 +100,11 @@ func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err
 	}
 	ready()
 	s.goroutines.Go(func() { s.watch(serving) })
+	return p.offerChanges(ctx, s, session, cs)
+}
+
+// offerChanges offers the tools of the server again whenever they change, until ctx ends.
+func (p *Pack) offerChanges(ctx context.Context, s *server, session *hub.Session, cs *calls) error {
 	for {
 		select {
 		case <-ctx.Done():

@@ -93,11 +93,8 @@ func appendMembers(b []byte, all []strictjson.Field) []byte {
 // restored returns the unknown members that keep made, those of the object inner apart. It
 // reports false for anything else, such as members whose names are known: that stays foreign.
 func restored(f *core.Foreign, known members, inner string, knownInside members) (outside, inside []strictjson.Field, ok bool) {
-	if f == nil || f.Dialect != Dialect || len(f.JSON) == 0 || len(f.Wire) > 0 {
-		return nil, nil, false
-	}
-	object, err := strictjson.Parse(f.JSON, strictjson.Limits{})
-	if err != nil || object.Kind() != strictjson.Object || object.Len() == 0 {
+	object, ok := keptIn(f)
+	if !ok {
 		return nil, nil, false
 	}
 	for key, v := range object.Members() {
@@ -117,4 +114,13 @@ func restored(f *core.Foreign, known members, inner string, knownInside members)
 		}
 	}
 	return outside, inside, true
+}
+
+// keptIn returns the object of members that foreign is, if it is one of this dialect and not empty.
+func keptIn(f *core.Foreign) (strictjson.Value, bool) {
+	if f == nil || f.Dialect != Dialect || len(f.JSON) == 0 || len(f.Wire) > 0 {
+		return strictjson.Value{}, false
+	}
+	object, err := strictjson.Parse(f.JSON, strictjson.Limits{})
+	return object, err == nil && object.Kind() == strictjson.Object && object.Len() > 0
 }

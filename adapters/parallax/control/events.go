@@ -134,17 +134,23 @@ func (c *Control) streamEvents(q request) error {
 			text = appendEvent(text, "", gapOf(t, b.Gap.From, b.Gap.To, time.Now()))
 		}
 		for _, e := range b.Events {
-			views := viewsOf(t, e)
-			for i, v := range views {
-				cursor := ""
-				if i == len(views)-1 { // a client resumes before or after all of them
-					cursor = e.Cursor().String()
-				}
-				text = appendEvent(text, cursor, v)
-			}
+			text = appendViews(text, e, viewsOf(t, e))
 			done = done || e.Body.Kind().Ends()
 		}
 	}
+}
+
+// appendViews appends what an event is in the stream. The last view has its cursor: a client resumes before or after
+// all of them.
+func appendViews(text []byte, e core.Event, views []eventView) []byte {
+	for i, v := range views {
+		cursor := ""
+		if i == len(views)-1 {
+			cursor = e.Cursor().String()
+		}
+		text = appendEvent(text, cursor, v)
+	}
+	return text
 }
 
 // next waits for a batch of a session, and reports quiet if none came for keepAlive.

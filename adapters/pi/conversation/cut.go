@@ -49,7 +49,7 @@ func CutAt(leaf *Node, maxBytes int, smaller bool) (*Cut, string) {
 	if last != nil && last.Type == sessionfile.TypeCompaction {
 		return nil, "Already compacted"
 	}
-	c := &Cut{Nodes: contextOf(leaf), from: -1}
+	c := &Cut{Nodes: contextOf(leaf)}
 	var all int64
 	sizes := make([]int64, len(c.Nodes))
 	for i, n := range c.Nodes {
@@ -67,20 +67,7 @@ func CutAt(leaf *Node, maxBytes int, smaller bool) (*Cut, string) {
 	} else if c.Tokens == 0 {
 		c.Tokens = all
 	}
-	var kept int64
-	results := 0 // of calls that come before
-	for i, n := range slices.Backward(c.Nodes) {
-		if kept += sizes[i]; kept > keep && c.from >= 0 {
-			break
-		}
-		if n.Role == RoleTool {
-			results++
-		}
-		results = max(0, results-n.calls)
-		if results == 0 && n.begins() {
-			c.from = i
-		}
-	}
+	c.from = keptFrom(c.Nodes, sizes, keep)
 	fresh := 0 // the first that is no summary
 	if len(c.Nodes) > 0 && c.Nodes[0].Role == RoleCompaction {
 		fresh = 1
@@ -89,6 +76,27 @@ func CutAt(leaf *Node, maxBytes int, smaller bool) (*Cut, string) {
 		return nil, "Nothing to compact (session too small)"
 	}
 	return c, ""
+}
+
+// keptFrom returns where the turns begin that are kept: the last one, and those before it as long as all have at most
+// so many tokens; -1 if no turn begins.
+func keptFrom(nodes []*Node, sizes []int64, keep int64) int {
+	from := -1
+	var kept int64
+	results := 0 // of calls that come before
+	for i, n := range slices.Backward(nodes) {
+		if kept += sizes[i]; kept > keep && from >= 0 {
+			break
+		}
+		if n.Role == RoleTool {
+			results++
+		}
+		results = max(0, results-n.calls)
+		if results == 0 && n.begins() {
+			from = i
+		}
+	}
+	return from
 }
 
 // begins reports whether a turn of the user begins with the entry.

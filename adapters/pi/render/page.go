@@ -149,23 +149,27 @@ func partsOf(m conversation.Message) []part {
 		blocks = []conversation.Block{{Type: "text"}}
 	}
 	for _, b := range blocks {
-		p := part{Kind: kind, Folded: folded, Title: title}
-		switch b.Type {
-		case "text":
-			p.Text = b.Text
-		case "thinking":
-			p = part{Kind: "thinking", Folded: true, Title: "thinking", Text: b.Thinking}
-		case "toolCall":
-			p = part{Kind: "tool", Folded: true, Title: b.Name, Text: indented(b.Arguments)}
-		case "image":
-			p.Image = picture(b)
-		}
-		all = append(all, p)
+		all = append(all, partOf(b, part{Kind: kind, Folded: folded, Title: title}))
 	}
 	if shape.ErrorMessage != "" {
 		all = append(all, part{Kind: "problem", Text: shape.ErrorMessage})
 	}
 	return all
+}
+
+// partOf returns a block as a part, which begins as p does unless the block is of a kind of its own.
+func partOf(b conversation.Block, p part) part {
+	switch b.Type {
+	case "text":
+		p.Text = b.Text
+	case "thinking":
+		return part{Kind: "thinking", Folded: true, Title: "thinking", Text: b.Thinking}
+	case "toolCall":
+		return part{Kind: "tool", Folded: true, Title: b.Name, Text: indented(b.Arguments)}
+	case "image":
+		p.Image = picture(b)
+	}
+	return p
 }
 
 func pageTime(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }

@@ -51,14 +51,7 @@ type agent struct {
 
 // run joins the hub and answers until the hub shuts down or ctx ends.
 func run(ctx context.Context, address, ca, id string, pause time.Duration) error {
-	secured := insecure.NewCredentials()
-	if ca != "" {
-		var err error
-		if secured, err = credentials.NewClientTLSFromFile(ca, ""); err != nil {
-			return err
-		}
-	}
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(secured))
+	conn, err := dial(address, ca)
 	if err != nil {
 		return err
 	}
@@ -113,6 +106,18 @@ func run(ctx context.Context, address, ca, id string, pause time.Duration) error
 			}
 		}
 	}
+}
+
+// dial connects to the hub, with TLS if there is a file with its authority.
+func dial(address, ca string) (*grpc.ClientConn, error) {
+	secured := insecure.NewCredentials()
+	if ca != "" {
+		var err error
+		if secured, err = credentials.NewClientTLSFromFile(ca, ""); err != nil {
+			return nil, err
+		}
+	}
+	return grpc.NewClient(address, grpc.WithTransportCredentials(secured))
 }
 
 // answer sends the words of a request in capitals, one after the other. Every request ends

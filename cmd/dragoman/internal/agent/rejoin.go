@@ -68,74 +68,112 @@ func takesNobody(err error) bool {
 // stops. There is a connect for each hub that the agent may join, one at a time: the next one is tried at
 // once where a hub does not answer or takes nothing new, and first after a connection that was lost.
 func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ...func(ctx context.Context, joined func()) error) error {
-	in, wait, next := false, minBackoff, 0
-	var moves, failures, waits logLimiter // while there is no hub
+	s := &stay{log: log, hubs: hubs, wait: minBackoff}
 	retry := client.NewRetry(patience, mayCome, func(err error) {
 		log.Info("waiting for a hub", "for", config.FormatTime(patience), "reason", err.Error())
 	})
 	for {
-		var since time.Time
-		join := func() (err error) {
-			for tried := 1; ; tried++ {
-				err = joinInTime(ctx, hubs[next], func() {
-					in, since = true, time.Now()
-					moves, failures, waits = logLimiter{}, logLimiter{}, logLimiter{}
-				})
-				next = (next + 1) % len(hubs)
-				if ctx.Err() != nil || !since.IsZero() || tried == len(hubs) || !takesNobody(err) {
-					return err
-				}
-				moves.log(log.Info, "going to the next hub", "reason", err.Error())
-			}
-		}
+		s.since = time.Time{}
 		var err error
-		if in {
-			err = join()
+		if s.in {
+			err = s.join(ctx)
 		} else {
-			err = retry.Do(ctx, join)
+			err = retry.Do(ctx, func() error { return s.join(ctx) })
 		}
-		var refused *core.Fault
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return nil
-		case errors.As(err, &refused) && (refused.PeerCode == parallaxwire.Replaced || refused.PeerCode == acpclient.Replaced):
-			return errors.New(refused.Message)
-		case in && (client.IsNoHub(err) || isStopping(err)):
-			// It is away, or starts; or it stops, or is drained, and will be started again.
-		case in && errors.As(err, &refused) && refused.Code == core.CodeConflict:
-			// The hub may not have noticed yet that the previous connection is lost.
-		case errors.As(err, &refused) && !client.IsNoHub(err):
-			return errors.New(refused.Message)
-		case !in && !isNormal(err):
-			return err
 		}
-		if !since.IsZero() && time.Since(since) >= maxBackoff {
-			wait = minBackoff
+		if final := s.final(err); final != nil {
+			return final
 		}
-		stops, delay := since.IsZero() && (isStopping(err) || isNormal(err)), wait
-		if stops {
-			delay = stoppingDelay
-		} else {
-			wait = min(2*wait, maxBackoff)
-		}
-		pause := delay/2 + rand.N(delay/2)
-		reason := "the hub closed it normally"
-		if !isNormal(err) {
-			reason = err.Error()
-		}
-		after := pause.Round(time.Millisecond).String()
-		switch {
-		case !since.IsZero():
-			log.Warn("the connection has ended: joining again", "reason", reason, "in", after)
-		case stops:
-			waits.log(log.Info, "waiting for the hub, which takes nothing new", "reason", reason)
-		default:
-			failures.log(log.Warn, "joining failed: trying again", "reason", reason, "in", after)
-		}
+		pause := s.pause(err)
+		s.tell(err, pause)
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// A stay is what [Stay] knows from one connection to the next.
+type stay struct {
+	log   *slog.Logger
+	hubs  []func(ctx context.Context, joined func()) error
+	next  int           // the one that is tried next
+	in    bool          // it has joined at least once
+	since time.Time     // when the latest connection joined; zero if it did not
+	wait  time.Duration // before the next connection
+
+	moves, failures, waits logLimiter // while there is no hub
+}
+
+// join joins the first hub that takes the agent, and returns how that connection has ended, or why there is none.
+func (s *stay) join(ctx context.Context) (err error) {
+	for tried := 1; ; tried++ {
+		err = joinInTime(ctx, s.hubs[s.next], func() {
+			s.in, s.since = true, time.Now()
+			s.moves, s.failures, s.waits = logLimiter{}, logLimiter{}, logLimiter{}
+		})
+		s.next = (s.next + 1) % len(s.hubs)
+		if ctx.Err() != nil || !s.since.IsZero() || tried == len(s.hubs) || !takesNobody(err) {
+			return err
+		}
+		s.moves.log(s.log.Info, "going to the next hub", "reason", err.Error())
+	}
+}
+
+// final returns the error to end with after a connection that ended with err, nil to join again.
+func (s *stay) final(err error) error {
+	var refused *core.Fault
+	isRefused := errors.As(err, &refused)
+	switch {
+	case isRefused && (refused.PeerCode == parallaxwire.Replaced || refused.PeerCode == acpclient.Replaced):
+		return errors.New(refused.Message)
+	case s.in && (client.IsNoHub(err) || isStopping(err)):
+		return nil // it is away, or starts; or it stops, or is drained, and will be started again
+	case s.in && isRefused && refused.Code == core.CodeConflict:
+		return nil // the hub may not have noticed yet that the previous connection is lost
+	case isRefused && !client.IsNoHub(err):
+		return errors.New(refused.Message)
+	case !s.in && !isNormal(err):
+		return err
+	}
+	return nil
+}
+
+// pause returns how long to wait before the next connection.
+func (s *stay) pause(err error) time.Duration {
+	if !s.since.IsZero() && time.Since(s.since) >= maxBackoff {
+		s.wait = minBackoff
+	}
+	delay := s.wait
+	if s.turnedAway(err) {
+		delay = stoppingDelay
+	} else {
+		s.wait = min(2*s.wait, maxBackoff)
+	}
+	return delay/2 + rand.N(delay/2)
+}
+
+// turnedAway reports whether the hub took nothing new.
+func (s *stay) turnedAway(err error) bool {
+	return s.since.IsZero() && (isStopping(err) || isNormal(err))
+}
+
+// tell logs why there is no connection now.
+func (s *stay) tell(err error, pause time.Duration) {
+	reason := "the hub closed it normally"
+	if !isNormal(err) {
+		reason = err.Error()
+	}
+	after := pause.Round(time.Millisecond).String()
+	switch {
+	case !s.since.IsZero():
+		s.log.Warn("the connection has ended: joining again", "reason", reason, "in", after)
+	case s.turnedAway(err):
+		s.waits.log(s.log.Info, "waiting for the hub, which takes nothing new", "reason", reason)
+	default:
+		s.failures.log(s.log.Warn, "joining failed: trying again", "reason", reason, "in", after)
 	}
 }

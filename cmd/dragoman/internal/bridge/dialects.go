@@ -170,51 +170,10 @@ func (a *acpTracker) lost() (gone []string) {
 // Native carries the native dialect. It counts the answers of calls by their ids, and for a task
 // that was opened its end.
 func Native() Bridge {
-	const endOf = "end of "
 	return Bridge{
-		Path: NativePath,
-		asks: func(line []byte) string {
-			f, err := nativewire.Decode(line, MaxLine)
-			if err != nil {
-				return "" // it is refused, perhaps without its id
-			}
-			switch f := f.(type) {
-			case nativewire.Call:
-				if o, ok := f.Command.(*core.Open); ok && !o.Unwatched {
-					return endOf + f.ID
-				}
-				return f.ID
-			case nativewire.Event:
-				return f.ID
-			case nativewire.Load:
-				return f.ID
-			case nativewire.Vitals:
-				return f.ID
-			case nativewire.Tools:
-				return f.ID
-			}
-			return ""
-		},
-		answers: func(frame []byte) []string {
-			kind, v, err := nativewire.DecodeHub(frame)
-			if err != nil {
-				return nil
-			}
-			id, _ := v.Get("id").Text()
-			switch kind {
-			case "result":
-				return []string{id}
-			case "error":
-				return []string{id, endOf + id}
-			case "event":
-				name, _ := v.Get("kind").Text()
-				call, _ := v.Get("call").Text()
-				if k, ok := core.ParseKind(name); ok && k.Ends() && call != "" {
-					return []string{endOf + call}
-				}
-			}
-			return nil
-		},
+		Path:    NativePath,
+		asks:    nativeAsks,
+		answers: nativeAnswers,
 		refuse: func(why *link.Reject) []byte {
 			f := core.NewFault(core.CodeInvalid, "%s", why.Text)
 			if why.Cause == link.TooLarge {
@@ -223,6 +182,55 @@ func Native() Bridge {
 			return asJSONLine(map[string]any{"error": nativewire.Refusal{Fault: f}})
 		},
 	}
+}
+
+// endOfTask begins the answer that the end of a task is, before the id of the call that opened it.
+const endOfTask = "end of "
+
+// nativeAsks returns the answer that a line expects.
+func nativeAsks(line []byte) string {
+	f, err := nativewire.Decode(line, MaxLine)
+	if err != nil {
+		return "" // it is refused, perhaps without its id
+	}
+	switch f := f.(type) {
+	case nativewire.Call:
+		if o, ok := f.Command.(*core.Open); ok && !o.Unwatched {
+			return endOfTask + f.ID
+		}
+		return f.ID
+	case nativewire.Event:
+		return f.ID
+	case nativewire.Load:
+		return f.ID
+	case nativewire.Vitals:
+		return f.ID
+	case nativewire.Tools:
+		return f.ID
+	}
+	return ""
+}
+
+// nativeAnswers returns the expected answers that a frame of the hub is.
+func nativeAnswers(frame []byte) []string {
+	kind, v, err := nativewire.DecodeHub(frame)
+	if err != nil {
+		return nil
+	}
+	id, _ := v.Get("id").Text()
+	switch kind {
+	case "result":
+		return []string{id}
+	case "error":
+		return []string{id, endOfTask + id}
+	case "event":
+		name, _ := v.Get("kind").Text()
+		call, _ := v.Get("call").Text()
+		if k, ok := core.ParseKind(name); ok && k.Ends() && call != "" {
+			return []string{endOfTask + call}
+		}
+	}
+	return nil
 }
 
 // asJSONLine encodes a value whose encoding cannot fail.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,12 +27,17 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
+// agentFlags are the flags of dragoman agent.
+type agentFlags struct {
+	dialect, speaks, name, id, model, secretFile, auth string
+	env, capabilities, domains                         []string
+	warm, concurrent                                   int
+	to                                                 *hubFlags
+	wait, stopTimeout                                  *time.Duration
+}
+
 func agentCommand(io Streams) *cobra.Command {
-	var dialect, speaks, name, id, model, secretFile, auth string
-	var env []string
-	var warm int
-	var capabilities, domains []string
-	var concurrent int
+	var a agentFlags
 	c := &cobra.Command{
 		Use:   "agent --name N [--speaks S] [--dialect D] [flags] -- COMMAND [ARG...]",
 		Short: "Turn a command into an agent",
@@ -72,107 +78,153 @@ a notice as a request with its topic and data.`,
   dragoman agent --speaks native --name parrot -- python3 docs/examples/native/agent.py`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	f := c.Flags()
-	f.SetInterspersed(false) // flags after the command belong to it, such as -e of sed
-	f.StringVar(&dialect, "dialect", "", "`dialect` to join the hub in: coven, parallax, acp or native; default: native with --speaks native, else coven")
-	f.StringVar(&speaks, "speaks", config.SpeaksText, "`dialect` of the command on its stdin and stdout: text, editor, pi-rpc or native")
-	f.StringArrayVar(&env, "env", nil, "`variable` for the command, for --speaks editor, pi-rpc or native: NAME passes on yours, NAME=value sets one; may be repeated")
-	f.StringVar(&auth, "auth", "", "`method` to authenticate with, for --speaks editor")
-	f.IntVar(&warm, "warm", 0, "`number` of processes that are kept ready, for --speaks pi-rpc")
-	f.StringVar(&name, "name", "", "`name` of the agent")
-	f.StringVar(&id, "id", "", "`id` of the agent; default: its name")
-	f.StringVar(&model, "model", "", "`model` that the agent uses")
-	f.StringSliceVar(&capabilities, "capability", nil, "`capability` of the agent; may be repeated")
-	f.StringSliceVar(&domains, "domain", nil, "`domain` of the agent; may be repeated")
-	f.IntVar(&concurrent, "concurrent", 1, "`number` of requests that are handled at a time")
-	f.StringVar(&secretFile, "signing-secret", "", "`file` with the secret to sign messages with, for --dialect parallax")
-	to := addHubFlags(f, io, "")
-	f.StringVar(&to.grpc, "grpc-addr", "", "gRPC `address` of the hub, for --dialect coven; default: the hub is asked")
-	wait := waitFlag(f, "a hub")
-	stopTimeout := stopTimeoutFlag(f)
-	completeFlag(c, "dialect", fixed(slices.Sorted(maps.Keys(service.Joins()))...))
-	completeFlag(c, "speaks", fixed(config.Speaks...))
+	a.add(c, io)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if !slices.Contains(config.Speaks, speaks) {
-			return usagef("--speaks %q: use %s", speaks, choice(speaks, config.Speaks))
-		}
-		if speaks != config.SpeaksText {
-			e := config.Agent{
-				Name: cmp.Or(id, name), Dialect: speaks, Process: config.Process{Command: args, Env: env},
-				Capabilities: capabilities, Domains: domains, Model: model, MaxConcurrent: concurrent, Warm: warm, Auth: auth,
-			}
-			return runSpeaking(c.Context(), io, e, name, dialect, to, *wait, *stopTimeout)
-		}
-		dialect = cmp.Or(dialect, coven.Name)
-		connect, ok := service.Joins()[dialect]
 		switch {
-		case len(env) > 0 || auth != "" || warm > 0:
-			return usagef("--env, --auth and --warm are for commands that speak a dialect: name it with --speaks")
-		case !ok && slices.Contains(config.Speaks, dialect):
-			return usagef("--dialect %q is what a command speaks, not how it joins: write --speaks %[1]s", dialect)
-		case !ok:
-			return usagef("--dialect %q: use %s", dialect, choice(dialect, slices.Sorted(maps.Keys(service.Joins()))))
-		case name == "" && id == "":
-			return usagef("--name is missing: name the agent, before the command")
-		case concurrent < 1:
-			return usagef("--concurrent %d: want at least 1", concurrent)
+		case !slices.Contains(config.Speaks, a.speaks):
+			return usagef("--speaks %q: use %s", a.speaks, choice(a.speaks, config.Speaks))
+		case a.speaks != config.SpeaksText:
+			return runSpeaking(c.Context(), io, a.entry(args), a.name, a.dialect, a.to, *a.wait, *a.stopTimeout)
 		}
-		if to.grpc != "" && strings.Contains(to.hub, ",") {
-			return usagef("--grpc-addr is that of one hub: leave it out, and each hub is asked for its own")
-		}
-		if dialect != coven.Name && to.grpc != "" {
-			return usagef("--dialect %s does not use --grpc-addr: use --hub", dialect)
-		}
-		if err := refuseEmpty(c, "capability", "domain", "grpc-addr"); err != nil {
-			return err
-		}
-		if err := checkWait(c, args, "the command"); err != nil {
-			return err
-		}
-		if _, err := exec.LookPath(args[0]); err != nil {
-			return usagef("the command cannot be run: %w", err)
-		}
-		if id == "" {
-			id = name
-		}
-		card := core.Card{
-			ID: core.AgentID(id), Name: name, Dialect: dialect, Capabilities: capabilities, Domains: domains, Model: model, MaxConcurrent: concurrent,
-			Features: core.FeatureStreaming | core.FeatureCancellation,
-		}
-		if err := checkNames(card); err != nil {
-			return err
-		}
-		at := to.address()
-		var err error
-		if at.SigningSecret, err = secretOf(secretFile); err != nil || at.SigningSecret != nil && dialect != parallax.Dialect {
-			return &exit{ExitUsage, cmp.Or(err, errors.New("--signing-secret: only Parallax agents sign"))}
-		}
-		log := newLog(io.Err, "info", "auto")
-		guard := newGuard()
-		defer guard.Close()
-		ctx, stop := untilLeft(c.Context(), guard, *stopTimeout, log)
-		defer stop()
-		wire := &agent.DelayedLog{Handler: log.Handler(), Begun: new(atomic.Bool)}
-		err = agent.Stay(ctx, log, *wait, atEach(at, func(ctx context.Context, at client.Hub, joined func()) error {
-			return connect(ctx, at, card, agent.Handler(guarded(args, guard), io.Err, log), func(client.AskFunc) {
-				log.Info("joined: ask it with 'dragoman ask "+quoted(id)+" ...'", "agent", id, "dialect", dialect, "hub", at.URL)
-				wire.Begun.Store(true)
-				joined()
-			}, slog.New(wire))
-		})...)
-		if err == nil && wire.Begun.Load() {
-			log.Info("left", "agent", id)
-		}
-		if errors.Is(err, client.ErrNotAccepted) {
-			where, flag := to.hub, to.named()
-			if to.grpc != "" {
-				where, flag = to.grpc, "--grpc-addr"
-			}
-			return client.NotHub(where, flag, err.Error())
-		}
-		return err
+		return a.runText(c, io, args)
 	}
 	return c
+}
+
+// add adds the flags to the command.
+func (a *agentFlags) add(c *cobra.Command, io Streams) {
+	f := c.Flags()
+	f.SetInterspersed(false) // flags after the command belong to it, such as -e of sed
+	f.StringVar(&a.dialect, "dialect", "", "`dialect` to join the hub in: coven, parallax, acp or native; default: native with --speaks native, else coven")
+	f.StringVar(&a.speaks, "speaks", config.SpeaksText, "`dialect` of the command on its stdin and stdout: text, editor, pi-rpc or native")
+	f.StringArrayVar(&a.env, "env", nil, "`variable` for the command, for --speaks editor, pi-rpc or native: NAME passes on yours, NAME=value sets one; may be repeated")
+	f.StringVar(&a.auth, "auth", "", "`method` to authenticate with, for --speaks editor")
+	f.IntVar(&a.warm, "warm", 0, "`number` of processes that are kept ready, for --speaks pi-rpc")
+	f.StringVar(&a.name, "name", "", "`name` of the agent")
+	f.StringVar(&a.id, "id", "", "`id` of the agent; default: its name")
+	f.StringVar(&a.model, "model", "", "`model` that the agent uses")
+	f.StringSliceVar(&a.capabilities, "capability", nil, "`capability` of the agent; may be repeated")
+	f.StringSliceVar(&a.domains, "domain", nil, "`domain` of the agent; may be repeated")
+	f.IntVar(&a.concurrent, "concurrent", 1, "`number` of requests that are handled at a time")
+	f.StringVar(&a.secretFile, "signing-secret", "", "`file` with the secret to sign messages with, for --dialect parallax")
+	a.to = addHubFlags(f, io, "")
+	f.StringVar(&a.to.grpc, "grpc-addr", "", "gRPC `address` of the hub, for --dialect coven; default: the hub is asked")
+	a.wait = waitFlag(f, "a hub")
+	a.stopTimeout = stopTimeoutFlag(f)
+	completeFlag(c, "dialect", fixed(slices.Sorted(maps.Keys(service.Joins()))...))
+	completeFlag(c, "speaks", fixed(config.Speaks...))
+}
+
+// entry returns a command that speaks a dialect as an agent of the settings.
+func (a *agentFlags) entry(command []string) config.Agent {
+	return config.Agent{
+		Name: cmp.Or(a.id, a.name), Dialect: a.speaks, Process: config.Process{Command: command, Env: a.env},
+		Capabilities: a.capabilities, Domains: a.domains, Model: a.model, MaxConcurrent: a.concurrent, Warm: a.warm, Auth: a.auth,
+	}
+}
+
+// runText runs a text command as an agent of the hub.
+func (a *agentFlags) runText(c *cobra.Command, io Streams, args []string) error {
+	a.dialect = cmp.Or(a.dialect, coven.Name)
+	if err := a.checkText(c, args); err != nil {
+		return err
+	}
+	a.id = cmp.Or(a.id, a.name)
+	card := core.Card{
+		ID: core.AgentID(a.id), Name: a.name, Dialect: a.dialect, Capabilities: a.capabilities, Domains: a.domains, Model: a.model, MaxConcurrent: a.concurrent,
+		Features: core.FeatureStreaming | core.FeatureCancellation,
+	}
+	if err := checkNames(card); err != nil {
+		return err
+	}
+	at := a.to.address()
+	var err error
+	if at.SigningSecret, err = secretOf(a.secretFile); err != nil || at.SigningSecret != nil && a.dialect != parallax.Dialect {
+		return &exit{ExitUsage, cmp.Or(err, errors.New("--signing-secret: only Parallax agents sign"))}
+	}
+	err = a.stay(c.Context(), io, at, card, args)
+	if errors.Is(err, client.ErrNotAccepted) {
+		where, flag := a.to.hub, a.to.named()
+		if a.to.grpc != "" {
+			where, flag = a.to.grpc, "--grpc-addr"
+		}
+		return client.NotHub(where, flag, err.Error())
+	}
+	return err
+}
+
+// checkText returns a usage error for flags that do not fit a text command.
+func (a *agentFlags) checkText(c *cobra.Command, args []string) error {
+	if len(a.env) > 0 || a.auth != "" || a.warm > 0 {
+		return usagef("--env, --auth and --warm are for commands that speak a dialect: name it with --speaks")
+	}
+	if err := checkJoins(a.dialect); err != nil {
+		return err
+	}
+	switch {
+	case a.name == "" && a.id == "":
+		return usagef("--name is missing: name the agent, before the command")
+	case a.concurrent < 1:
+		return usagef("--concurrent %d: want at least 1", a.concurrent)
+	}
+	if err := a.to.checkGRPC(); err != nil {
+		return err
+	}
+	if a.dialect != coven.Name && a.to.grpc != "" {
+		return usagef("--dialect %s does not use --grpc-addr: use --hub", a.dialect)
+	}
+	if err := refuseEmpty(c, "capability", "domain", "grpc-addr"); err != nil {
+		return err
+	}
+	if err := checkWait(c, args, "the command"); err != nil {
+		return err
+	}
+	if _, err := exec.LookPath(args[0]); err != nil {
+		return usagef("the command cannot be run: %w", err)
+	}
+	return nil
+}
+
+// checkJoins returns a usage error for a dialect by which no text command joins.
+func checkJoins(dialect string) error {
+	joins := service.Joins()
+	switch {
+	case joins[dialect] != nil:
+		return nil
+	case slices.Contains(config.Speaks, dialect):
+		return usagef("--dialect %q is what a command speaks, not how it joins: write --speaks %[1]s", dialect)
+	}
+	return usagef("--dialect %q: use %s", dialect, choice(dialect, slices.Sorted(maps.Keys(joins))))
+}
+
+// checkGRPC returns a usage error for a gRPC address beside several hubs.
+func (h *hubFlags) checkGRPC() error {
+	if h.grpc != "" && strings.Contains(h.hub, ",") {
+		return usagef("--grpc-addr is that of one hub: leave it out, and each hub is asked for its own")
+	}
+	return nil
+}
+
+// stay is an agent of the hub, whose requests the command handles, until it is interrupted.
+func (a *agentFlags) stay(ctx context.Context, io Streams, at client.Hub, card core.Card, command []string) error {
+	connect := service.Joins()[a.dialect]
+	log := newLog(io.Err, "info", "auto")
+	guard := newGuard()
+	defer guard.Close()
+	ctx, stop := untilLeft(ctx, guard, *a.stopTimeout, log)
+	defer stop()
+	wire := &agent.DelayedLog{Handler: log.Handler(), Begun: new(atomic.Bool)}
+	err := agent.Stay(ctx, log, *a.wait, atEach(at, func(ctx context.Context, at client.Hub, joined func()) error {
+		return connect(ctx, at, card, agent.Handler(guarded(command, guard), io.Err, log), func(client.AskFunc) {
+			log.Info("joined: ask it with 'dragoman ask "+quoted(a.id)+" ...'", "agent", a.id, "dialect", a.dialect, "hub", at.URL)
+			wire.Begun.Store(true)
+			joined()
+		}, slog.New(wire))
+	})...)
+	if err == nil && wire.Begun.Load() {
+		log.Info("left", "agent", a.id)
+	}
+	return err
 }
 
 // atEach returns what joins each of the hubs at an address.

@@ -140,13 +140,7 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 		select {
 		case id := <-opened:
 			fmt.Fprintln(to.Err, "cancelling: interrupt again to leave")
-			cancelling.Go(func() {
-				_, err := hub.Cancel(ctx, id, interruption)
-				cancelled.Store(err == nil)
-				if err != nil && ctx.Err() == nil {
-					fmt.Fprintf(to.Err, "dragoman: not cancelled: %s; the end of a task is shown once it is recorded (GET /readyz says whether that is possible)\n", inLine(err))
-				}
-			})
+			cancelling.Go(func() { cancelled.Store(interruptTask(ctx, hub, id, to.Err)) })
 		default:
 			leave(errLeft)
 		}
@@ -163,19 +157,7 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 	}
 	var resp *http.Response
 	if err == nil {
-		var absent error // the last refusal for want of an agent
-		err = arrival.Do(ctx, func() (err error) {
-			if wait > 0 { // a refused task is in the list of tasks, too: one is enough
-				if err := findAgent(ctx, hub, a.To, absent); err != nil {
-					return err
-				}
-			}
-			resp, err = hub.Do(ctx, http.MethodPost, "/v1/tasks", client.NDJSON, a) //nolint:bodyclose // follow closes it
-			if client.IsUnknownAgent(err) {
-				absent = err
-			}
-			return err
-		})
+		resp, err = openTask(ctx, hub, a, arrival, wait > 0) //nolint:bodyclose // follow closes it
 	}
 	switch {
 	case errors.Is(context.Cause(ctx), errLeft):
@@ -208,6 +190,33 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 		return client.CutOff(err, client.TailHint(p.task))
 	}
 	return p.outcome(cancelled.Load())
+}
+
+// interruptTask cancels a task, and reports whether the hub has taken that.
+func interruptTask(ctx context.Context, hub *client.Client, id core.TaskID, note io.Writer) bool {
+	_, err := hub.Cancel(ctx, id, interruption)
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintf(note, "dragoman: not cancelled: %s; the end of a task is shown once it is recorded (GET /readyz says whether that is possible)\n", inLine(err))
+	}
+	return err == nil
+}
+
+// openTask opens a task, once its agent has arrived if the command waits, and returns its events.
+func openTask(ctx context.Context, hub *client.Client, a client.TaskRequest, arrival *client.Retry, waits bool) (resp *http.Response, err error) {
+	var absent error // the last refusal for want of an agent
+	err = arrival.Do(ctx, func() (err error) {
+		if waits { // a refused task is in the list of tasks, too: one is enough
+			if err := findAgent(ctx, hub, a.To, absent); err != nil {
+				return err
+			}
+		}
+		resp, err = hub.Do(ctx, http.MethodPost, "/v1/tasks", client.NDJSON, a) //nolint:bodyclose // the caller follows it
+		if client.IsUnknownAgent(err) {
+			absent = err
+		}
+		return err
+	})
+	return resp, err
 }
 
 // noteThread prints a note if a thread is new: its id may be mistyped.

@@ -54,49 +54,67 @@ hash: note it elsewhere, since the hashes cannot show that the newest entries we
 			}
 			return verifyAudit(c.Context(), to, of)
 		}
-		var list struct {
-			Hub   string            `json:"hub,omitempty"`
-			Audit []json.RawMessage `json:"audit"`
+		w := auditWanted{principal: principal, act: act, limit: limit}
+		if *since > 0 {
+			w.since = time.Now().Add(-*since)
 		}
-		list.Audit = []json.RawMessage{}
-		rows, begin := []audit.Line{}, time.Now().Add(-*since)
-		p, read := startProgress(io.Err, "reading the audit"), 0
-		defer p.end()
-		hub, err := to.client().Audit(c.Context(), of, func(raw []byte) error {
-			if read++; read%1000 == 0 {
-				p.say("reading the audit: %d entries", read)
-			}
-			var l audit.Line
-			if json.Unmarshal(raw, &l) != nil { // cut off by a kill: --verify says what of it
-				return nil
-			}
-			if principal != "" && l.Principal != principal || act != "" && l.Act != act || *since > 0 && l.At.Before(begin) {
-				return nil
-			}
-			if limit > 0 && len(rows) >= 2*limit { // drop the oldest now and then
-				rows, list.Audit = slices.Delete(rows, 0, limit), slices.Delete(list.Audit, 0, limit)
-			}
-			rows, list.Audit = append(rows, l), append(list.Audit, slices.Clone(raw))
-			return nil
-		})
-		p.end()
-		if err != nil {
-			return err
-		}
-		list.Hub = hub
-		if more := len(rows) - limit; limit > 0 && more > 0 {
-			rows, list.Audit = rows[more:], list.Audit[more:]
-		}
-		heads := []string{"SEQ", "AT", "PRINCIPAL", "ACT", "OBJECT", "OUTCOME", "DETAIL"}
-		err = printList(to, list, rows, "no entries match: 'dragoman audit' lists the newest", heads, func(l audit.Line) []string {
-			return []string{fmt.Sprint(l.Seq), l.At.Local().Format("2006-01-02 15:04:05"), orDash(l.Principal), l.Act, orDash(l.Object), l.Outcome, orDash(auditDetail(l))}
-		})
-		if hub != "" && of == "" && !to.json {
-			fmt.Fprintf(io.Err, "this is the audit of hub %s alone: --of shows that of another one\n", visible(hub))
-		}
-		return err
+		return listAudit(c.Context(), to, of, w)
 	}
 	return c
+}
+
+// auditWanted says which entries of an audit are listed.
+type auditWanted struct {
+	principal, act string
+	since          time.Time
+	limit          int // the newest; 0 is all
+}
+
+// has reports whether an entry is one of them.
+func (w auditWanted) has(l audit.Line) bool {
+	return (w.principal == "" || l.Principal == w.principal) && (w.act == "" || l.Act == w.act) && !l.At.Before(w.since)
+}
+
+// listAudit prints entries of the audit of a hub, the newest last.
+func listAudit(ctx context.Context, to *hubFlags, of string, w auditWanted) error {
+	var list struct {
+		Hub   string            `json:"hub,omitempty"`
+		Audit []json.RawMessage `json:"audit"`
+	}
+	list.Audit = []json.RawMessage{}
+	rows := []audit.Line{}
+	p, read := startProgress(to.Err, "reading the audit"), 0
+	defer p.end()
+	hub, err := to.client().Audit(ctx, of, func(raw []byte) error {
+		if read++; read%1000 == 0 {
+			p.say("reading the audit: %d entries", read)
+		}
+		var l audit.Line
+		if json.Unmarshal(raw, &l) != nil || !w.has(l) { // one that was cut off by a kill: --verify says what of it
+			return nil
+		}
+		if w.limit > 0 && len(rows) >= 2*w.limit { // drop the oldest now and then
+			rows, list.Audit = slices.Delete(rows, 0, w.limit), slices.Delete(list.Audit, 0, w.limit)
+		}
+		rows, list.Audit = append(rows, l), append(list.Audit, slices.Clone(raw))
+		return nil
+	})
+	p.end()
+	if err != nil {
+		return err
+	}
+	list.Hub = hub
+	if more := len(rows) - w.limit; w.limit > 0 && more > 0 {
+		rows, list.Audit = rows[more:], list.Audit[more:]
+	}
+	heads := []string{"SEQ", "AT", "PRINCIPAL", "ACT", "OBJECT", "OUTCOME", "DETAIL"}
+	err = printList(to, list, rows, "no entries match: 'dragoman audit' lists the newest", heads, func(l audit.Line) []string {
+		return []string{fmt.Sprint(l.Seq), l.At.Local().Format("2006-01-02 15:04:05"), orDash(l.Principal), l.Act, orDash(l.Object), l.Outcome, orDash(auditDetail(l))}
+	})
+	if hub != "" && of == "" && !to.json {
+		fmt.Fprintf(to.Err, "this is the audit of hub %s alone: --of shows that of another one\n", visible(hub))
+	}
+	return err
 }
 
 // auditActs are the acts of the audit.

@@ -39,10 +39,7 @@ the given kinds: enough for a language model to write them.`,
   dragoman check --config dragoman.yaml --may alice ask shout
   dragoman check --envelope query response error`,
 		Args: func(c *cobra.Command, args []string) error {
-			switch {
-			case envelope:
-				return nil
-			case may.asked:
+			if envelope || may.asked {
 				return nil
 			}
 			return cobra.NoArgs(c, args)
@@ -56,10 +53,8 @@ the given kinds: enough for a language model to write them.`,
 		switch {
 		case envelope:
 			return fixed(envelopeKinds()...)(c, args, given)
-		case may.asked && len(args) == 1:
-			return fixed(rightNames()...)(c, args, given)
-		case may.asked && len(args) == 2:
-			return fromHub(may.hub, agentIDs)(c, args, given)
+		case may.asked:
+			return may.complete(c, args, given)
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -76,29 +71,34 @@ the given kinds: enough for a language model to write them.`,
 			}
 		}
 		settings, err := config.Load(c.Flags(), os.Environ())
-		if may.asked {
-			if len(args) < 2 || len(args) > 3 {
-				return usagef("--may wants a principal, a right and a receiver, such as 'dragoman check --may alice ask shout'; without a receiver it is about the hub itself")
-			}
-			if err != nil {
-				return wrongSettings(err)
-			}
-			return may.answer(c, settings, io, args, asJSON)
+		if !may.asked {
+			return checkSettings(io, settings, err, asJSON)
 		}
-		err = errors.Join(err, service.CheckListeners(settings), service.CheckFiles(settings))
-		for _, warning := range service.Warnings(settings) {
-			fmt.Fprintf(io.Err, "dragoman: warning: %s\n", warning)
-		}
-		if err != nil {
+		switch {
+		case len(args) < 2 || len(args) > 3:
+			return usagef("--may wants a principal, a right and a receiver, such as 'dragoman check --may alice ask shout'; without a receiver it is about the hub itself")
+		case err != nil:
 			return wrongSettings(err)
 		}
-		settings.Journal.NATSURL = nats.Redacted(settings.Journal.NATSURL)
-		if asJSON {
-			return printJSON(io.Out, settings.Plain())
-		}
-		return explain(io.Out, settings)
+		return may.answer(c, settings, io, args, asJSON)
 	}
 	return c
+}
+
+// checkSettings prints the settings, or all that is wrong with them, of which err was found when they were read.
+func checkSettings(io Streams, settings config.Config, err error, asJSON bool) error {
+	err = errors.Join(err, service.CheckListeners(settings), service.CheckFiles(settings))
+	for _, warning := range service.Warnings(settings) {
+		fmt.Fprintf(io.Err, "dragoman: warning: %s\n", warning)
+	}
+	if err != nil {
+		return wrongSettings(err)
+	}
+	settings.Journal.NATSURL = nats.Redacted(settings.Journal.NATSURL)
+	if asJSON {
+		return printJSON(io.Out, settings.Plain())
+	}
+	return explain(io.Out, settings)
 }
 
 // settingFlags returns the flags that settings are read from.

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
 	"github.com/dragoman-hub/dragoman/core"
@@ -40,6 +42,17 @@ func (q *mayQuestion) addFlags(c *cobra.Command, io Streams) {
 		f.Lookup(name).Usage = "with --hub: " + f.Lookup(name).Usage
 	}
 	f.Lookup("token").Usage = "with --hub: `token` to authenticate with (DRAGOMAN_TOKEN)"
+}
+
+// complete completes the arguments.
+func (q *mayQuestion) complete(c *cobra.Command, args []string, given string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 1:
+		return fixed(rightNames()...)(c, args, given)
+	case 2:
+		return fromHub(q.hub, agentIDs)(c, args, given)
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
 // mayAnswer is the answer for one credential of the principal.
@@ -77,31 +90,42 @@ func (q *mayQuestion) answer(c *cobra.Command, settings config.Config, io Stream
 			return wrongSettings(err)
 		}
 	}
-	var owners []owner
-	for i, t := range auth.Tokens {
-		owners = append(owners, owner{t.Owner(), fmt.Sprintf("token %d", i+1)})
-	}
-	for _, k := range auth.Keys {
-		owners = append(owners, owner{k.Owner(), "the SSH key " + k.Fingerprint.String()[:16]})
-	}
-	answers := decideAll(table, asWhom(owners, args[0], q.roles), right, about)
+	answers := decideAll(table, asWhom(ownersIn(auth), args[0], q.roles), right, about)
 	allowed := !slices.ContainsFunc(answers, func(a mayAnswer) bool { return !a.Allowed })
 	if asJSON {
 		err = printJSON(io.Out, map[string]any{"allowed": allowed, "answers": answers})
-	}
-	for _, a := range answers {
-		text := a.Answer
-		if a.With != "" {
-			text = "with " + a.With + ": " + text
-		}
-		if !asJSON && err == nil {
-			_, err = fmt.Fprintln(io.Out, text)
-		}
+	} else {
+		err = printAnswers(io.Out, answers)
 	}
 	if err == nil && !allowed {
 		return errQuiet
 	}
 	return err
+}
+
+// ownersIn returns the owners of the tokens and keys of the settings.
+func ownersIn(s auth.Settings) (all []owner) {
+	for i, t := range s.Tokens {
+		all = append(all, owner{t.Owner(), fmt.Sprintf("token %d", i+1)})
+	}
+	for _, k := range s.Keys {
+		all = append(all, owner{k.Owner(), "the SSH key " + k.Fingerprint.String()[:16]})
+	}
+	return all
+}
+
+// printAnswers prints a line for each answer.
+func printAnswers(out io.Writer, answers []mayAnswer) error {
+	for _, a := range answers {
+		text := a.Answer
+		if a.With != "" {
+			text = "with " + a.With + ": " + text
+		}
+		if _, err := fmt.Fprintln(out, text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rightNames are the names of all rights.

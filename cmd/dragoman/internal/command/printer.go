@@ -43,7 +43,12 @@ func (p *printer) print(l client.Line, raw []byte) error {
 	if l.Gap != nil {
 		p.notef("[events %d to %d are no longer kept]", l.Gap.From, l.Gap.To)
 	}
-	switch b := l.Body.(type) {
+	return p.show(l.Body)
+}
+
+// show prints what a person is shown of an event, which may be nil. Callers hold mu.
+func (p *printer) show(body core.Body) error {
+	switch b := body.(type) {
 	case core.Text:
 		p.printed, p.newline = true, strings.HasSuffix(b.Text, "\n")
 		_, err := fmt.Fprint(p.io.Out, p.shown(b.Text))

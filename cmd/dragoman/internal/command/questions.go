@@ -125,22 +125,12 @@ questions, and shows one.`,
 	c.Flags().BoolVar(&dismiss, "dismiss", false, "refuse to answer")
 	completeFlag(c, "text", completeAtFile)
 	completeFlag(c, "content", completeAtFile)
-	c.RunE = func(c *cobra.Command, args []string) (err error) {
+	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := refuseEmpty(c, "text", "content"); err != nil {
 			return err
 		}
-		switch words := len(args) > 1 || text != ""; {
-		case !words && content == "" && !dismiss:
-			return usagef("say what to answer: an option, --text or --content; --dismiss refuses to answer")
-		case words && content != "", dismiss && (words || content != ""):
-			return usagef("--content and --dismiss stand alone: leave the rest out")
-		}
 		answer := core.Reply{Question: args[0], Selected: args[1:], Dismissed: dismiss}
-		if content != "" {
-			answer.Content, err = jsonOf(content, "content", io.In)
-		} else if text != "" {
-			answer.Text, err = textOf(text, "@@ for an @", io.In)
-		}
+		err := readAnswer(&answer, text, content, io)
 		if err == nil && content == "" && !dismiss {
 			err = fillIn(c.Context(), to.client(), &answer)
 		}
@@ -158,6 +148,22 @@ questions, and shows one.`,
 		return to.print(outcome, fmt.Sprint(outcome))
 	}
 	return c
+}
+
+// readAnswer reads --text and --content into an answer. It returns a usage error for what does not go together.
+func readAnswer(answer *core.Reply, text, content string, io Streams) (err error) {
+	words := len(answer.Selected) > 0 || text != ""
+	switch {
+	case !words && content == "" && !answer.Dismissed:
+		return usagef("say what to answer: an option, --text or --content; --dismiss refuses to answer")
+	case words && content != "", answer.Dismissed && (words || content != ""):
+		return usagef("--content and --dismiss stand alone: leave the rest out")
+	case content != "":
+		answer.Content, err = jsonOf(content, "content", io.In)
+	case text != "":
+		answer.Text, err = textOf(text, "@@ for an @", io.In)
+	}
+	return err
 }
 
 // fillIn reads the words of an answer to a form as its content, so that what does not fit is told at once.

@@ -111,9 +111,18 @@ func serveLife(ctx context.Context, settings *config.Config, open func() (*stdio
 	}
 	log.Info("the hub is ready", readyLine(s.Addresses(), *settings)...)
 
-	var cause error
-	reason := ""
-	for reason == "" {
+	reason, cause := awaitStop(ctx, s, settings.StopTimeout, read, gone, reload, signals, log)
+	patience := settings.StopTimeout
+	if errors.Is(cause, journal.ErrFenced) {
+		patience = 0 // what its tasks do now counts no more
+	}
+	return errors.Join(cause, stopHub(s, patience, reason, signals, log))
+}
+
+// awaitStop waits until a hub is to stop, and returns why, with the error if there is one. Meanwhile it reloads
+// the settings when it is told so.
+func awaitStop(ctx context.Context, s *service.Service, stopTimeout time.Duration, read func() (config.Config, error), gone <-chan struct{}, reload, signals <-chan os.Signal, log *slog.Logger) (reason string, cause error) {
+	for {
 		select {
 		case <-reload:
 			again, err := read()
@@ -124,21 +133,16 @@ func serveLife(ctx context.Context, settings *config.Config, open func() (*stdio
 				log.Error("reloading the settings failed: the previous ones stay in effect", "error", inLine(err))
 			}
 		case sig := <-signals:
-			log.Info("stopping: interrupt again to stop at once", "signal", sig.String(), "stop_timeout", config.FormatTime(settings.StopTimeout))
-			reason = "shutdown"
-		case cause = <-s.Failed():
-			reason = "it cannot go on"
+			log.Info("stopping: interrupt again to stop at once", "signal", sig.String(), "stop_timeout", config.FormatTime(stopTimeout))
+			return "shutdown", nil
+		case cause := <-s.Failed():
+			return "it cannot go on", cause
 		case <-gone:
-			reason = "the only peer has gone"
+			return "the only peer has gone", nil
 		case <-ctx.Done():
-			reason = "shutdown"
+			return "shutdown", nil
 		}
 	}
-	patience := settings.StopTimeout
-	if errors.Is(cause, journal.ErrFenced) {
-		patience = 0 // what its tasks do now counts no more
-	}
-	return errors.Join(cause, stopHub(s, patience, reason, signals, log))
 }
 
 // errStopped says that a hub was stopped by a signal while it started.

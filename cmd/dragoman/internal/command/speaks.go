@@ -33,17 +33,8 @@ func runSpeaking(ctx context.Context, streams Streams, e config.Agent, name, dia
 	if e.Dialect == config.SpeaksNative {
 		joins = native.Dialect
 	}
-	switch {
-	case e.Name == "":
-		return usagef("--name is missing: name the agent, before the command")
-	case dialect != "" && dialect != joins:
-		return usagef("--dialect %s: a command that speaks %s joins by %s: leave it out", dialect, e.Dialect, joins)
-	case e.MaxConcurrent < 1:
-		return usagef("--concurrent %d: want at least 1", e.MaxConcurrent)
-	case to.grpc != "" && strings.Contains(to.hub, ","):
-		return usagef("--grpc-addr is that of one hub: leave it out, and each hub is asked for its own")
-	case joins != coven.Name && to.grpc != "":
-		return usagef("--speaks %s does not use --grpc-addr: use --hub", e.Dialect)
+	if err := checkSpeaking(e, dialect, joins, to); err != nil {
+		return err
 	}
 	if err := checkEntry(e, streams.Err); err != nil {
 		return err
@@ -71,6 +62,25 @@ func runSpeaking(ctx context.Context, streams Streams, e config.Agent, name, dia
 		return client.NotHub(to.hub, to.named(), err.Error())
 	}
 	return err
+}
+
+// checkSpeaking returns a usage error for flags that do not fit a command that speaks a dialect.
+func checkSpeaking(e config.Agent, dialect, joins string, to *hubFlags) error {
+	switch {
+	case e.Name == "":
+		return usagef("--name is missing: name the agent, before the command")
+	case dialect != "" && dialect != joins:
+		return usagef("--dialect %s: a command that speaks %s joins by %s: leave it out", dialect, e.Dialect, joins)
+	case e.MaxConcurrent < 1:
+		return usagef("--concurrent %d: want at least 1", e.MaxConcurrent)
+	}
+	if err := to.checkGRPC(); err != nil {
+		return err
+	}
+	if joins != coven.Name && to.grpc != "" {
+		return usagef("--speaks %s does not use --grpc-addr: use --hub", e.Dialect)
+	}
+	return nil
 }
 
 // checkEntry returns a usage error for an agent that cannot be started, and warns of what may

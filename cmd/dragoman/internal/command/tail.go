@@ -48,21 +48,7 @@ misses and repeats nothing.`,
 			f.path = "/v1/tasks/" + url.PathEscape(args[0]) + "/events"
 			then = client.TailHint(core.TaskID(args[0]))
 		}
-		for {
-			err := f.follow(ctx)
-			switch cut := err == nil || client.IsCut(err); {
-			case ctx.Err() != nil:
-				return &exit{ExitInterrupted, errQuiet}
-			case f.over:
-				return nil
-			case !cut || *wait <= 0:
-				return client.CutOff(err, then)
-			}
-			select {
-			case <-time.After(tailPause):
-			case <-ctx.Done():
-			}
-		}
+		return f.toEnd(ctx, then)
 	}
 	return c
 }
@@ -79,6 +65,25 @@ type following struct {
 	path string
 	at   string // where to continue
 	over bool   // there is nothing more to follow
+}
+
+// toEnd follows the stream to its end, over cuts if it may wait. then says how to go on after one if it may not.
+func (f *following) toEnd(ctx context.Context, then string) error {
+	for {
+		err := f.follow(ctx)
+		switch cut := err == nil || client.IsCut(err); {
+		case ctx.Err() != nil:
+			return &exit{ExitInterrupted, errQuiet}
+		case f.over:
+			return nil
+		case !cut || f.wait <= 0:
+			return client.CutOff(err, then)
+		}
+		select {
+		case <-time.After(tailPause):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // follow reads the stream until it ends. It waits for the hub if that is not running.

@@ -271,13 +271,7 @@ func (s *Setting) instead(raw any) string {
 	switch s.field.(type) {
 	case *time.Duration:
 		if n, isNumber := wholeNumber(raw); isNumber {
-			example := 90 * time.Second
-			if own := time.Duration(n) * time.Second; 0 < n && n < 1_000_000 && s.allowsTime(own) {
-				return fmt.Sprintf(": write it with its unit, such as %ds", n)
-			} else if !s.allowsTime(example) {
-				example = s.longest
-			}
-			return fmt.Sprintf(": write it with its unit, such as %.0fs", example.Seconds())
+			return ": write it with its unit, such as " + s.seconds(n)
 		}
 	case *bool, **bool:
 		switch strings.ToLower(text) {
@@ -297,12 +291,32 @@ func (s *Setting) instead(raw any) string {
 			}
 		}
 	case *[]string:
-		words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
-		if isText && len(words) > 0 && len(text) < 60 && !strings.ContainsAny(text, "'\"\\[]{}#:&*!|>%@`\n") {
-			return ": write [" + strings.Join(words, ", ") + "]"
+		if isText {
+			return insteadOfWords(text)
 		}
 	}
 	return ""
+}
+
+// seconds returns a number of seconds with its unit if the setting allows that, else an example that it allows.
+func (s *Setting) seconds(n int64) string {
+	if own := time.Duration(n) * time.Second; 0 < n && n < 1_000_000 && s.allowsTime(own) {
+		return fmt.Sprintf("%ds", n)
+	}
+	example := 90 * time.Second
+	if !s.allowsTime(example) {
+		example = s.longest
+	}
+	return fmt.Sprintf("%.0fs", example.Seconds())
+}
+
+// insteadOfWords says how to write words as a list; "" if they need more than that.
+func insteadOfWords(text string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
+	if len(words) == 0 || len(text) >= 60 || strings.ContainsAny(text, "'\"\\[]{}#:&*!|>%@`\n") {
+		return ""
+	}
+	return ": write [" + strings.Join(words, ", ") + "]"
 }
 
 // shown formats a given value for an error.

@@ -42,17 +42,9 @@ func cleanHost(text string) (clean, wrong string) {
 // cleanOrigin returns an origin of pages as the listeners compare it, in lower case. wrong says what to write instead of what cannot be one: a browser sends
 // scheme://host, and the port unless it is that of the scheme.
 func cleanOrigin(text string) (clean, wrong string) {
-	u, err := url.Parse(text)
-	switch {
-	case text == "null" || err == nil && u.Scheme == "file":
-		return "", "pages that are files, or in a sandbox, have no origin of their own: serve the page by http"
-	case !strings.Contains(text, "://"):
-		rest, _, _ := strings.Cut(text, "/")
-		return "", instead("the scheme is missing", "https://"+rest)
-	case err != nil && strings.Contains(err.Error(), "invalid port"):
-		return "", "its port is no number from 1 to 65535"
-	case err != nil || u.Host == "" || u.Hostname() == "":
-		return "", "want scheme://host or scheme://host:port, such as https://console.example.com"
+	u, wrong := parseOrigin(text)
+	if wrong != "" {
+		return "", wrong
 	}
 	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
 	bare := u.Scheme + "://" + u.Host
@@ -66,6 +58,23 @@ func cleanOrigin(text string) (clean, wrong string) {
 		return "", instead("browsers leave out the port "+standard, strings.TrimSuffix(bare, ":"+standard))
 	}
 	return bare, wrongHost(u.Hostname())
+}
+
+// parseOrigin reads an origin as a URL, which has a host if nothing is wrong.
+func parseOrigin(text string) (u *url.URL, wrong string) {
+	u, err := url.Parse(text)
+	switch {
+	case text == "null" || err == nil && u.Scheme == "file":
+		return nil, "pages that are files, or in a sandbox, have no origin of their own: serve the page by http"
+	case !strings.Contains(text, "://"):
+		rest, _, _ := strings.Cut(text, "/")
+		return nil, instead("the scheme is missing", "https://"+rest)
+	case err != nil && strings.Contains(err.Error(), "invalid port"):
+		return nil, "its port is no number from 1 to 65535"
+	case err != nil || u.Host == "" || u.Hostname() == "":
+		return nil, "want scheme://host or scheme://host:port, such as https://console.example.com"
+	}
+	return u, ""
 }
 
 // wrongHost says what is wrong with the host of a setting; "" if nothing is.

@@ -72,49 +72,64 @@ func readToken(item any) (t access.Token, err error) {
 		return t, fmt.Errorf("want %s", tokenKeys)
 	}
 	for key, value := range of {
-		switch text, isText := value.(string); key {
-		case "principal":
-			if err := access.CheckPrincipal(text); err != nil {
-				return t, err
-			}
-			t.Principal = text
-		case "sha256":
-			if t.Hash, err = access.ParseHash(text); err != nil {
-				return t, fmt.Errorf("sha256: %w", err)
-			}
-		case "operator":
-			if t.Operator, ok = value.(bool); !ok {
-				return t, errors.New("operator: want true or false")
-			}
-		case "expires":
-			at, isTime := value.(time.Time)
-			if isText {
-				at, err = time.Parse(time.RFC3339, text)
-				isTime = err == nil
-			}
-			if t.Expires = at.UTC(); !isTime {
-				return t, errors.New("expires: want a time such as 2030-01-31T12:00:00Z")
-			}
-		case "kind":
-			if !isText || t.Kind.UnmarshalText([]byte(text)) != nil || t.Kind == 0 {
-				return t, fmt.Errorf("kind: want %s, %s or %s", core.KindPerson, core.KindAgent, core.KindService)
-			}
-		case "roles":
-			if t.Roles, err = readNames(value, access.CheckRoles); err != nil {
-				return t, fmt.Errorf("roles: %w", err)
-			}
-		case "agents":
-			if t.Agents, err = readNames(value, access.CheckAgents); err != nil {
-				return t, fmt.Errorf("agents: %w", err)
-			}
-		default:
-			return t, fmt.Errorf("unknown key: want %s", tokenKeys)
+		if err := readTokenMember(&t, key, value); err != nil {
+			return t, err
 		}
 	}
 	if t.Principal == "" || t.Hash == (access.Hash{}) {
 		return t, errors.New("principal and sha256 are needed")
 	}
 	return t, nil
+}
+
+// readTokenMember reads what a token says under a key.
+func readTokenMember(t *access.Token, key string, value any) (err error) {
+	switch text, isText := value.(string); key {
+	case "principal":
+		t.Principal = text
+		return access.CheckPrincipal(text)
+	case "sha256":
+		if t.Hash, err = access.ParseHash(text); err != nil {
+			return fmt.Errorf("sha256: %w", err)
+		}
+	case "operator":
+		var ok bool
+		if t.Operator, ok = value.(bool); !ok {
+			return errors.New("operator: want true or false")
+		}
+	case "expires":
+		t.Expires, err = readExpiry(value)
+		return err
+	case "kind":
+		if !isText || t.Kind.UnmarshalText([]byte(text)) != nil || t.Kind == 0 {
+			return fmt.Errorf("kind: want %s, %s or %s", core.KindPerson, core.KindAgent, core.KindService)
+		}
+	case "roles":
+		if t.Roles, err = readNames(value, access.CheckRoles); err != nil {
+			return fmt.Errorf("roles: %w", err)
+		}
+	case "agents":
+		if t.Agents, err = readNames(value, access.CheckAgents); err != nil {
+			return fmt.Errorf("agents: %w", err)
+		}
+	default:
+		return fmt.Errorf("unknown key: want %s", tokenKeys)
+	}
+	return nil
+}
+
+// readExpiry reads when a token expires: a time of YAML, or one in quotes.
+func readExpiry(value any) (time.Time, error) {
+	at, isTime := value.(time.Time)
+	if text, isText := value.(string); isText {
+		var err error
+		at, err = time.Parse(time.RFC3339, text)
+		isTime = err == nil
+	}
+	if !isTime {
+		return at, errors.New("expires: want a time such as 2030-01-31T12:00:00Z")
+	}
+	return at.UTC(), nil
 }
 
 // readNames reads a name, or a list of names, and checks them.

@@ -27,20 +27,14 @@ func checkCluster(c config.Config) error {
 	wrong := func(key, text string) { errs = append(errs, fmt.Errorf("%s: %s", c.At(key), text)) }
 	own := c.Cluster
 	switch {
-	case own.Listen == "" && len(own.Peers) > 0 && c.Journal.NATSURL == "":
+	case own.Listen != "":
+		if why := cannotListen(c); why != "" {
+			wrong("cluster.listen", why)
+		}
+	case len(own.Peers) > 0 && c.Journal.NATSURL == "":
 		wrong("cluster.peers", "this hub takes no connections of other hubs: set cluster.listen, such as 10.0.0.1:6222")
-	case len(own.Peers) > 0 && c.Journal.NATSURL != "" && own.Listen == "":
-		wrong("cluster.peers", "with journal.nats_url the hubs meet at that server: leave one of the two out")
-	case own.Listen != "" && c.HubName == "":
-		wrong("cluster.listen", "a hub of a cluster needs a name of its own: set hub_name (--hub-name)")
-	case own.Listen != "" && c.Journal.NATSURL != "":
-		wrong("cluster.listen", "with journal.nats_url the hubs meet at that server: leave one of the two out")
-	case own.Listen != "" && c.DataDir == "":
-		wrong("cluster.listen", "a hub of a cluster keeps its journal on disk: set data_dir (--data-dir)")
-	case own.Listen != "" && own.SecretFile == "":
-		wrong("cluster.listen", "anybody could join: set cluster.secret_file to a file with the secret that all hubs share")
-	case own.Listen != "" && len(own.Peers) == 0:
-		wrong("cluster.listen", "this hub would look for no other one, and wait for ever: set cluster.peers to the addresses of all hubs of the cluster")
+	case len(own.Peers) > 0:
+		wrong("cluster.peers", twoMeetings)
 	}
 	wrongAt := func(key, addr string) {
 		if why := malformed(addr); why != "" {
@@ -66,6 +60,26 @@ func checkCluster(c config.Config) error {
 	}
 	_, err := natsCluster(c)
 	return errors.Join(append(errs, err)...)
+}
+
+// twoMeetings says that the settings have two places where the hubs of a cluster would meet.
+const twoMeetings = "with journal.nats_url the hubs meet at that server: leave one of the two out"
+
+// cannotListen says what a hub that takes connections of other hubs lacks; "" for nothing.
+func cannotListen(c config.Config) string {
+	switch {
+	case c.HubName == "":
+		return "a hub of a cluster needs a name of its own: set hub_name (--hub-name)"
+	case c.Journal.NATSURL != "":
+		return twoMeetings
+	case c.DataDir == "":
+		return "a hub of a cluster keeps its journal on disk: set data_dir (--data-dir)"
+	case c.Cluster.SecretFile == "":
+		return "anybody could join: set cluster.secret_file to a file with the secret that all hubs share"
+	case len(c.Cluster.Peers) == 0:
+		return "this hub would look for no other one, and wait for ever: set cluster.peers to the addresses of all hubs of the cluster"
+	}
+	return ""
 }
 
 // leastSecret is the length of the shortest secret of a cluster, in bytes.

@@ -155,10 +155,7 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 		return err
 	}
 	if c.PiSocket != "" {
-		if s.socket, err = stdio.Listen(c.PiSocket, stdio.Options{Admit: s.files.admitted}); err != nil {
-			return fmt.Errorf("%s %s: %w", c.At("pi_socket"), c.PiSocket, err)
-		}
-		if s.bound.PiSocket, err = filepath.Abs(s.socket.Path()); err != nil { // readers may have another working directory
+		if err = s.bindSocket(c.PiSocket); err != nil {
 			return fmt.Errorf("%s %s: %w", c.At("pi_socket"), c.PiSocket, err)
 		}
 	}
@@ -171,6 +168,15 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 		return fmt.Errorf("%s %s: %w", c.At("ready_file"), c.ReadyFile, err)
 	}
 	return nil
+}
+
+// bindSocket listens on a Unix socket for pi-server.
+func (s *Service) bindSocket(path string) (err error) {
+	if s.socket, err = stdio.Listen(path, stdio.Options{Admit: s.files.admitted}); err != nil {
+		return err
+	}
+	s.bound.PiSocket, err = filepath.Abs(s.socket.Path()) // readers may have another working directory
+	return err
 }
 
 // run serves a listener until it is closed. If it ends by itself, Failed gets the reason.

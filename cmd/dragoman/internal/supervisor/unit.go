@@ -132,10 +132,31 @@ func told(err error) string {
 	return err.Error()
 }
 
+// attempts are the starts of a unit since it last did its work.
+type attempts struct {
+	wait   time.Duration // before the next one
+	starts int           // in a row that never got ready
+}
+
+// note counts a start that has ended with err.
+func (a *attempts) note(began time.Time, wasReady bool, err error) {
+	if a.starts++; wasReady || errors.As(err, new(*agent.HubEnd)) {
+		a.starts = 0
+		if wasReady && time.Since(began) >= healthy {
+			a.wait = minBackoff
+		}
+	}
+}
+
+// hopeless reports whether the next start would end as the last one, which ended with err.
+func (a *attempts) hopeless(err error) bool {
+	return a.starts >= maxStarts || errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
+}
+
 // run runs the unit until ctx ends, or until it has failed and is final.
 func (u *unit) run(ctx context.Context) {
 	u.set(core.ChildStarting, nil)
-	wait, starts := minBackoff, 0
+	a := attempts{wait: minBackoff}
 	for {
 		if u.await != nil {
 			u.await(ctx)
@@ -148,49 +169,34 @@ func (u *unit) run(ctx context.Context) {
 			return
 		}
 		if byHand {
-			wait, starts = minBackoff, 0
+			a = attempts{wait: minBackoff}
 			u.set(core.ChildRestarting, func(c *core.Child) { c.Restarts, c.LastError = 0, "" })
 			continue
 		}
-		if starts++; wasReady || errors.As(err, new(*agent.HubEnd)) {
-			starts = 0
-			if wasReady && time.Since(began) >= healthy {
-				wait = minBackoff
-			}
-		}
+		a.note(began, wasReady, err)
 		if err == nil {
 			err = errors.New("it ended")
 		}
-		if starts >= maxStarts || errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-			if u.final {
-				u.set(core.ChildFailed, func(c *core.Child) { c.LastError = told(err) })
-				return
-			}
-			u.log.Error(u.kind+" failed: "+u.next(), u.kind, u.name, "error", told(err))
-			u.set(core.ChildFailed, func(c *core.Child) {
-				if c.LastError = told(err); u.remote {
-					c.RetryMS = maxBackoff.Milliseconds()
-				}
-			})
-			byHand, ended := u.rest(ctx)
+		if a.hopeless(err) {
+			byHand, ended := u.giveUp(ctx, err)
 			if ended {
 				return
 			}
 			if byHand {
-				wait, starts = minBackoff, 0
+				a = attempts{wait: minBackoff}
 				u.set(core.ChildStarting, func(c *core.Child) { c.Restarts = 0 })
 			}
 			continue
 		}
-		pause := wait/2 + rand.N(wait/2)
+		pause := a.wait/2 + rand.N(a.wait/2)
 		u.log.Warn(u.kind+" ended: it is started again", u.kind, u.name, "error", told(err), "in", pause.Round(time.Millisecond).String())
 		u.set(core.ChildRestarting, func(c *core.Child) { c.LastError, c.Restarts = told(err), c.Restarts+1 })
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
-			wait = min(2*wait, maxBackoff)
+			a.wait = min(2*a.wait, maxBackoff)
 		case <-u.restart:
-			wait, starts = minBackoff, 0
+			a = attempts{wait: minBackoff}
 		case <-ctx.Done():
 		}
 		timer.Stop()
@@ -198,6 +204,21 @@ func (u *unit) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// giveUp says that the unit has failed, and waits until it is to be started again, unless it is final.
+func (u *unit) giveUp(ctx context.Context, err error) (byHand, ended bool) {
+	if u.final {
+		u.set(core.ChildFailed, func(c *core.Child) { c.LastError = told(err) })
+		return false, true
+	}
+	u.log.Error(u.kind+" failed: "+u.next(), u.kind, u.name, "error", told(err))
+	u.set(core.ChildFailed, func(c *core.Child) {
+		if c.LastError = told(err); u.remote {
+			c.RetryMS = maxBackoff.Milliseconds()
+		}
+	})
+	return u.rest(ctx)
 }
 
 // next says when a failed unit is started again.

@@ -1,0 +1,17 @@
+// Command path counts what a hub runs for one question: functions, their files and packages, statements and
+// calls, for a question of a pi client, one over REST and one ACP query, each to a Coven agent.
+//
+//	make path             # a row for each
+//	make path LIST=1      # and every function, with its calls for a question
+//	make path JOURNAL=1   # of hubs with a journal
+//
+// The program is built with the counters of go build -cover. One hub is asked 5 questions, and another one 25, each
+// over one connection and one after the other. What the second has counted more is what 20 questions cost, without
+// starts and ends. A block of code is on the path if it ran for at least every second of them, and a function if
+// one of its blocks is. Statements and calls are counted as often as they run, per question. A function literal belongs
+// to the function around it. Generated code is counted, code of other modules is not.
+//
+// Statements and calls vary by some percent from run to run, functions by one or two: how much is written or read
+// at once depends on the scheduler. The questions of the pi client belong to one conversation, so that its numbers
+// contain what is done for each earlier turn.
+package main
