@@ -1,6 +1,6 @@
 # Each target calls one tool; what takes more than a line stands in .ci/.
 
-.PHONY: build help install uninstall release release-test run test check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides conformance systems journal first-run pictures docs
+.PHONY: build help install uninstall release release-test run test test-full stress cover check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides conformance systems journal path first-run pictures docs
 
 build: # bin/dragoman, as it is released, and its manual pages
 	bash .ci/build
@@ -26,8 +26,17 @@ run: build # the hub, with its journal in ./data
 demo: build # one hub and an agent of each dialect, each asking every other
 	./bin/dragoman demo
 
-test: # every test, with the race detector (which needs a C compiler)
+test: # the tests that a change needs, within 5 minutes, with the race detector (which needs a C compiler)
 	bash .ci/test
+
+test-full: # every test, with a report; ONLY=adapters/mcp for those of a folder
+	ONLY='$(ONLY)' bash .ci/test-full
+
+stress: # TEST=name beside four busy neighbours, 100 times or for 20 minutes
+	bash .ci/stress '$(TEST)'
+
+cover: # how many statements of each part make test reaches, beside what is kept in .ci/coverage; UPDATE=1 keeps these
+	UPDATE='$(UPDATE)' bash .ci/cover
 
 check: # everything about the repository that is not a test's business
 	bash .ci/check
@@ -51,7 +60,7 @@ kill: # kills and stops hubs of a cluster KILLS times (default 1,000) under load
 bench-cluster: # what a cluster of three hubs costs: questions to another hub, chunks, three hubs over one, 10,000 agents
 	go test -count=1 -timeout 0 -v -run '^TestFigures' ./cmd/dragoman/e2e -cluster.figures
 
-guides: # the sample agents of the Parallax page and its published SDK, which make test runs too; fails where they cannot be installed
+guides: # the sample agents of the Parallax page and its published SDK, which make test-full runs too; fails where they cannot be installed
 	go test -count=1 -v -run '^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman/e2e -install.required
 
 first-run: # a first run as a new user has it, with times: clone, build with cold caches, hub, agent, question
@@ -60,10 +69,13 @@ first-run: # a first run as a new user has it, with times: clone, build with col
 journal: build # keeps the journal of this version, NAME=v0.1.0, among those that every later version has to open
 	bash .ci/journal bin/dragoman cmd/dragoman/e2e/testdata/journals/$(NAME).tar.gz
 
+path: # functions, files, packages, statements and calls of the hub for one question of pi, REST and ACP; LIST=1 names the functions, JOURNAL=1 counts with a journal
+	bash .ci/path $(if $(LIST),-list) $(if $(JOURNAL),-journal)
+
 systems: # whether the program and its tests compile for Windows and macOS
 	bash .ci/systems
 
-conformance: # the public conformance suites, which make test runs too; fails where they cannot be installed
+conformance: # the public conformance suites, which make test-full runs too; fails where they cannot be installed
 	go test -count=1 -timeout 15m -v ./cmd/dragoman/conformance -install.required
 
 pictures: # the pictures of the console in docs/pictures, by Chromium

@@ -56,7 +56,7 @@ func next(t *testing.T, received <-chan posted, want wire.State) wire.StreamResp
 			t.Fatalf("got %+v posted, want the state %s", p.item, want)
 		}
 		return p.item
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("got nothing posted, want the state %s", want)
 	}
 	return wire.StreamResponse{}

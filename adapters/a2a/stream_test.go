@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/a2a"
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -250,7 +251,8 @@ func TestASilentStreamIsKeptAlive(t *testing.T) {
 }
 
 func TestAReaderThatReadsNothingIsCutOffAndDelaysNobody(t *testing.T) {
-	f := start(t, a2a.Options{WriteTimeout: 2 * time.Second})
+	tier.Full(t, "it waits until a write has taken 20 s")
+	f := start(t, a2a.Options{WriteTimeout: 20 * time.Second})
 	a := f.agent("shout")
 	slow := f.stream(rpc, "shout", wire.MethodStream, message("m1", "go", ""))
 	first, _ := slow.next()

@@ -9,6 +9,7 @@ import (
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 func TestAnEnvelopePassesBetweenACPPeersWithUnknownFieldsUntouched(t *testing.T) {
@@ -169,6 +170,7 @@ func TestProgressPassesBetweenACPPeersUnchanged(t *testing.T) {
 }
 
 func TestA900KilobyteAnswerArrivesWhole(t *testing.T) {
+	tier.Full(t, "it sends megabytes")
 	withHub(t, func(t *testing.T, s *setup) {
 		text := strings.Repeat(strings.Repeat("0123456789", 6)+"é\n", 900<<10/63)
 		s.work(core.Card{ID: "echo", MaxConcurrent: 2}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {

@@ -60,7 +60,7 @@ func testCallOfBob(t *testing.T, meta, in string) {
 	if err != nil || b.Execute == nil {
 		t.Fatalf("got %+v and %v, want an execution", b, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	asked := make(chan error, 1)
 	go func() {

@@ -3,7 +3,7 @@ package nats_test
 import (
 	"context"
 	"errors"
-	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 )
 
 // together opens the journals of hubs of one cluster on an external server.
@@ -48,8 +49,8 @@ func next(t *testing.T, from <-chan string) string {
 	select {
 	case m := <-from:
 		return m
-	case <-time.After(20 * time.Second):
-		t.Fatal("got no message within 20 s")
+	case <-time.After(watchdog):
+		t.Fatal("got no message, want the next one")
 		return ""
 	}
 }
@@ -94,12 +95,11 @@ func TestARequestIsAnsweredOrNobodyIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	why := errors.New("it took too long")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, why)
-	defer cancel()
+	ctx, tooLong := context.WithCancelCause(t.Context())
+	go func() { <-later; tooLong(why) }()
 	if _, err := a.Request(ctx, "hub.b.slow", nil); !errors.Is(err, why) {
 		t.Errorf("without an answer in time: got %v, want %v", err, why)
 	}
-	<-later
 	go func() { (<-later)([]byte("at last")) }()
 	if got, err := a.Request(t.Context(), "hub.b.slow", nil); err != nil || string(got) != "at last" {
 		t.Errorf("an answer that comes later: got %q and %v, want it", got, err)
@@ -162,25 +162,24 @@ func TestASlowHandlerDelaysItsOwnSubjectOnly(t *testing.T) {
 }
 
 func TestABusReconnectsAndLosesWhatIsPublishedMeanwhile(t *testing.T) {
-	dir := t.TempDir()
-	start := func(port int) *server.Server {
+	dir, at := t.TempDir(), netip.MustParseAddrPort(coretest.Address(t))
+	start := func() *server.Server {
 		t.Helper()
-		s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, JetStream: true, JetStreamMaxStore: 64 << 30, StoreDir: dir, NoSigs: true, NoLog: true})
+		s, err := server.NewServer(&server.Options{Host: at.Addr().String(), Port: int(at.Port()), JetStream: true, JetStreamMaxStore: 64 << 30, StoreDir: dir, NoSigs: true, NoLog: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Start()
 		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-		if !s.ReadyForConnections(10 * time.Second) {
+		if !s.ReadyForConnections(watchdog) {
 			t.Fatal("the server did not start")
 		}
 		return s
 	}
-	s := start(-1)
+	s := start()
 	hubs := together(t, s, "a", "b")
 	a, b := hubs[0].Bus(), hubs[1].Bus()
 	news := subscribed(t, b, "news")
-	port := s.Addr().(*net.TCPAddr).Port
 	s.Shutdown()
 	s.WaitForShutdown()
 	try := time.NewTicker(10 * time.Millisecond)
@@ -188,7 +187,7 @@ func TestABusReconnectsAndLosesWhatIsPublishedMeanwhile(t *testing.T) {
 	for a.Publish("news", []byte("meanwhile")) == nil {
 		<-try.C
 	}
-	start(port)
+	start()
 	again := func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

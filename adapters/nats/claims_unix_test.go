@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // The hub a leads the bucket of names and has a copy, and stands still: what goes to it is lost.
 func TestNamesAreClaimedWhileAHubStandsStill(t *testing.T) {
+	tier.Full(t, "it runs three servers")
 	at := addresses(t, 3)
 	a := startPlayed(t, player{Dir: t.TempDir(), At: at, Task: core.TaskID(core.NewID())})
 	hubs := startOthers(t, at)
@@ -27,7 +29,7 @@ func TestNamesAreClaimedWhileAHubStandsStill(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopped := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // as an agent that joins
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
 	var all sync.WaitGroup
 	for hub, j := range hubs {
@@ -46,11 +48,7 @@ func TestNamesAreClaimedWhileAHubStandsStill(t *testing.T) {
 				}
 			})
 		}
-		all.Go(func() {
-			if err := j.ElectWithout(ctx, "a"); err != nil {
-				t.Errorf("hub %s: got %v, want others elected", hub, err)
-			}
-		})
+		all.Go(func() { othersElected(ctx, t, j, "a") })
 	}
 	all.Wait()
 	t.Logf("claimed, read and released after %s", time.Since(stopped))

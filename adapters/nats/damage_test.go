@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
@@ -33,6 +34,7 @@ func flipped(at int) func([]byte) []byte {
 // TestOneFlippedBitLosesNothing flips a bit in each part of a record, in the first and in
 // the last block, and in the other files of the store.
 func TestOneFlippedBitLosesNothing(t *testing.T) {
+	tier.Full(t, "it opens a journal for each bit")
 	whole := archived(t)
 	messages := whole.messages(t)
 	first := slices.IndexFunc(messages, func(m stored) bool { return m.block == 1 })

@@ -11,36 +11,15 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// patience is how long the journal may take to notice what a disk does.
-const patience = 20 * time.Second
-
-// insist appends until it is done, as the recorder of a hub does, and returns the
-// errors before.
-func insist(t *testing.T, appending func(context.Context) error) (before []error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for {
-		err := appending(ctx)
-		if err == nil {
-			return before
-		}
-		before = append(before, err)
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			t.Fatalf("appending: got %v after %d tries, want it done at last", err, len(before))
-		}
-	}
-}
-
 // A disk was full, and has room again: the journal continues in the same
 // process, and nothing of what it acknowledged is lost.
 func TestFullDiskStopsTheJournalForGood(t *testing.T) {
+	tier.Full(t, "it fills a disk")
 	coretest.OnDisk(t, func(t *testing.T, disk *coretest.Disk) {
 		for _, sync := range []nats.Sync{nats.SyncInterval, nats.SyncAlways} {
 			t.Run(string(sync), func(t *testing.T) { fullDisk(t, disk, sync) })
@@ -89,7 +68,7 @@ func fullDisk(t *testing.T, disk *coretest.Disk, sync nats.Sync) {
 		if len(before) == 0 {
 			t.Fatal("a full disk: got no error, want one")
 		}
-		if took := time.Since(start); took > patience/2 {
+		if took := time.Since(start); took > watchdog/2 {
 			t.Errorf("got it written after %s, want it soon after there is room", took)
 		}
 		for _, want := range []string{"the data directory " + o.Dir, "cannot be written to", "once 1 MiB can be written there"} {
@@ -137,7 +116,7 @@ func fullDisk(t *testing.T, disk *coretest.Disk, sync nats.Sync) {
 // beside fails the test unless usage and logs are refused soon, too.
 func beside(t *testing.T, j *nats.Journal) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
 	if err := j.Usage().Append(ctx, usage.Record{Task: "t", Seq: 1}); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("usage: got %v, want it refused with the reason", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/core"
@@ -103,10 +102,7 @@ func TestALifeKnowsItsOwnMessageWhoseAcknowledgementWasLost(t *testing.T) {
 	if err := j.Append(unacknowledged, taskRecords("a")...); err == nil {
 		t.Error("got no error without an acknowledgement, want one")
 	}
-	proxy.armed.Store(true)
-	within, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	if err := j.Append(within, taskRecords("a")...); err == nil || !proxy.lost.Load() {
+	if err := j.Append(proxy.untilLost(t.Context()), taskRecords("a")...); err == nil || !proxy.lost.Load() {
 		t.Errorf("got %v, want an error: the acknowledgement is lost", err)
 	}
 	records := taskRecords("a")

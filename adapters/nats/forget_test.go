@@ -4,9 +4,9 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
@@ -35,13 +35,14 @@ func untilCopied(ctx context.Context, t *testing.T, j *nats.Journal) {
 // and one in its place. After the lost one is forgotten, the three survive another loss, and what it
 // stored can be read.
 func TestTheServerOfAHubThatIsForgottenHasNoVoteAnyMore(t *testing.T) {
+	tier.Full(t, "it runs four servers")
 	at := ""
 	hubs := formed(t, func(o *nats.Options) { at = o.Cluster.Listen })
 	want := taskRecords("x", 10)
 	if err := hubs["c"].Append(t.Context(), want...); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
 	if err := hubs["c"].Close(); err != nil {
 		t.Fatal(err)

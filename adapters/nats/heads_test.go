@@ -44,7 +44,7 @@ func TestHeadsMayBeReadWhileTheStoreIsOpenedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var heads []journal.Head
 	stop := make(chan struct{})

@@ -3,13 +3,13 @@
 package nats_test
 
 import (
+	"context"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
 // One hub is killed, and another time stopped, while it writes. What it knew to be stored is
@@ -22,7 +22,15 @@ func TestAHubThatDiesOrWakesUpLosesNothingThatWasStoredAndAddsNothing(t *testing
 	check := func(task core.TaskID, stored uint64) {
 		t.Helper()
 		for name, j := range hubs {
-			events, err := j.ReadOf(t.Context(), "a", task, 0, 0)
+			var events []core.Event
+			var err error
+			insist(t, func(ctx context.Context) error {
+				events, err = j.ReadOf(ctx, "a", task, 0, 0)
+				if f := core.AsFault(err); f != nil && f.Retryable {
+					return err // it says to try again
+				}
+				return nil
+			})
 			if err != nil || len(events) == 0 {
 				t.Fatalf("hub %s: got %v, want the events of the task", name, err)
 			}
@@ -44,10 +52,7 @@ func TestAHubThatDiesOrWakesUpLosesNothingThatWasStoredAndAddsNothing(t *testing
 		t.Fatal(err)
 	}
 	killed := time.Now()
-	e, err := hubs["b"].TakeOver(t.Context(), a.life)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := takenOver(t, hubs["b"], a.life)
 	taken := time.Since(killed)
 	if n := end(t, e); n != 1 {
 		t.Errorf("got %d tasks without an end, want one", n)
@@ -55,12 +60,13 @@ func TestAHubThatDiesOrWakesUpLosesNothingThatWasStoredAndAddsNothing(t *testing
 	t.Logf("killed: fence taken after %s, end stored after %s", taken, time.Since(killed))
 	a.until(t, 0) // what was printed before the kill
 	check(first, a.last)
+	_ = a.cmd.Wait() // its address is free then
 
 	second := core.TaskID(core.NewID())
 	a = startPlayed(t, player{Dir: dir, At: at, Task: second})
 	a.until(t, 200)
-	if want := (journal.Life{Hub: "a", Epoch: 2}); a.life != want {
-		t.Errorf("got the life %s, want %s", a.life, want)
+	if a.life.Epoch < 2 { // more if the start had to be repeated, since an answer came late
+		t.Errorf("got the life %s, want one after a/1", a.life)
 	}
 	ledElsewhere(t, hubs["b"], "a")
 	a.until(t, a.last+50)
@@ -68,10 +74,7 @@ func TestAHubThatDiesOrWakesUpLosesNothingThatWasStoredAndAddsNothing(t *testing
 		t.Fatal(err)
 	}
 	stopped := time.Now()
-	if e, err = hubs["c"].TakeOver(t.Context(), a.life); err != nil {
-		t.Fatal(err)
-	}
-	if n := end(t, e); n != 1 {
+	if n := end(t, takenOver(t, hubs["c"], a.life)); n != 1 {
 		t.Errorf("got %d tasks without an end, want one", n)
 	}
 	t.Logf("stopped: end stored after %s", time.Since(stopped))
@@ -85,13 +88,7 @@ func TestAHubThatDiesOrWakesUpLosesNothingThatWasStoredAndAddsNothing(t *testing
 	check(second, a.last)
 
 	begin := time.Now()
-	err = hubs["c"].Append(t.Context(), taskRecords("own")...)
-	for err != nil && time.Since(begin) < 20*time.Second { // its stream may have been led by a
-		err = hubs["c"].Append(t.Context(), taskRecords("own")...)
-	}
-	if err != nil {
-		t.Errorf("got %v, want c to go on", err)
-	}
+	insist(t, func(ctx context.Context) error { return hubs["c"].Append(ctx, taskRecords("own")...) }) // its stream may have been led by a
 	t.Logf("hub c, whose stream a may have led, stores again after %s", time.Since(begin))
 	ledElsewhere(t, hubs["c"], "b")
 }

@@ -117,7 +117,7 @@ func (a *played) until(t *testing.T, seq uint64) {
 // ledElsewhere waits until a hub does not lead its own stream.
 func ledElsewhere(t testing.TB, j *nats.Journal, hub string) {
 	t.Helper()
-	limit, tick := time.After(20*time.Second), time.NewTicker(50*time.Millisecond)
+	limit, tick := time.After(watchdog), time.NewTicker(50*time.Millisecond)
 	defer tick.Stop()
 	for {
 		s, err := j.JetStream().Stream(t.Context(), hub+"-tasks")
@@ -136,17 +136,26 @@ func ledElsewhere(t testing.TB, j *nats.Journal, hub string) {
 func end(t *testing.T, e journal.Estate) (n int) {
 	t.Helper()
 	var ends []journal.Record
-	if err := e.Heads(t.Context(), func(h journal.Head) bool {
-		fault := core.NewFault(core.CodeUnreachable, "the hub is gone")
-		ends = append(ends, journal.Record{Task: h.Task, Event: core.Event{Seq: h.Last.End() + 1, Epoch: h.Last.Epoch + 1, At: time.Now(), Body: core.Failed{Fault: fault}}})
-		return true
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Append(t.Context(), ends...); err != nil {
-		t.Fatal(err)
-	}
+	insist(t, func(ctx context.Context) error {
+		ends = nil
+		return e.Heads(ctx, func(h journal.Head) bool {
+			fault := core.NewFault(core.CodeUnreachable, "the hub is gone")
+			ends = append(ends, journal.Record{Task: h.Task, Event: core.Event{Seq: h.Last.End() + 1, Epoch: h.Last.Epoch + 1, At: time.Now(), Body: core.Failed{Fault: fault}}})
+			return true
+		})
+	})
+	insist(t, func(ctx context.Context) error { return e.Append(ctx, ends...) })
 	return len(ends)
+}
+
+// takenOver takes a life over.
+func takenOver(t *testing.T, j *nats.Journal, of journal.Life) (e journal.Estate) {
+	t.Helper()
+	insist(t, func(ctx context.Context) (err error) {
+		e, err = j.TakeOver(ctx, of)
+		return err
+	})
+	return e
 }
 
 // startOthers starts the hubs b and c of the cluster of a played hub.
@@ -162,7 +171,7 @@ func startOthers(t *testing.T, at []string) map[string]*nats.Journal {
 	for n, name := range map[int]string{1: "b", 2: "c"} {
 		o := member(t.TempDir(), name, "open sesame", at, n)
 		go func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 			defer cancel()
 			j, err := nats.Open(ctx, o)
 			all <- started{name, j, err}

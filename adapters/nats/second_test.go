@@ -8,12 +8,13 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // refused expects that a hub cannot start, since one of its name runs at a place.
 func refused(t *testing.T, o nats.Options, where string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
 	j, err := nats.Open(ctx, o)
 	if err == nil {
@@ -28,6 +29,7 @@ func refused(t *testing.T, o nats.Options, where string) {
 }
 
 func TestASecondHubOfANameIsRefusedByTheEmbeddedCluster(t *testing.T) {
+	tier.Full(t, "it runs three servers")
 	at := ""
 	hubs := formed(t, func(o *nats.Options) { at = o.Cluster.Listen })
 	free := addresses(t, 1)[0]
@@ -60,8 +62,8 @@ func TestASecondHubOfANameIsRefusedAtAnExternalServer(t *testing.T) {
 		t.Error(err)
 	}
 	began := time.Now()
-	if next := opened(t, o); next.Life().Epoch != 2 {
-		t.Errorf("once the first one does not answer: got the life %s, want a/2", next.Life())
+	if next := opened(t, o); next.Life().Epoch < 2 { // more if the start had to be repeated
+		t.Errorf("once the first one does not answer: got the life %s, want one after a/1", next.Life())
 	}
 	t.Logf("started after %s", time.Since(began))
 }

@@ -9,9 +9,11 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 func TestAServerThatDoesNotAnswerIsUnreachableForReadersWhoMayTryAgain(t *testing.T) {
+	tier.Full(t, "it waits for five seconds")
 	t.Parallel()
 	s := external(t)
 	var log bytes.Buffer

@@ -47,7 +47,7 @@ func TestTwoHubsOfOneNameDoNotContradictEachOther(t *testing.T) {
 	go func() {
 		select {
 		case <-former.Deposed():
-		case <-time.After(20 * time.Second):
+		case <-time.After(watchdog):
 		}
 		cancel()
 	}()

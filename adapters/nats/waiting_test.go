@@ -86,7 +86,7 @@ func selfSigned(t *testing.T) *tls.Config {
 // waitUntilTold opens journals that wait for other hubs, until each has told why.
 func waitUntilTold(t *testing.T, all ...waits) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -36,6 +36,9 @@ func connected(t testing.TB, names ...string) map[string]*node {
 	return all
 }
 
+// patience is how long a test waits for what should happen at once.
+const patience = time.Minute
+
 // connectedUntil is connected with a function that ends the connections.
 func connectedUntil(t testing.TB, names ...string) (_ map[string]*node, cut func()) {
 	t.Helper()
@@ -117,7 +120,7 @@ func (n *node) person(id string) *hub.Session {
 func until(t testing.TB, s *hub.Session, id core.TaskID, kind core.Kind) string {
 	t.Helper()
 	var words []string
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
 		b, err := s.Next(ctx)
@@ -143,7 +146,7 @@ func until(t testing.TB, s *hub.Session, id core.TaskID, kind core.Kind) string 
 // assigned waits until the agent has a task, and returns that.
 func assigned(t testing.TB, s *hub.Session) *task.Task {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
 		b, err := s.Next(ctx)

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 func TestAHubThatCouldNotBeToldAsksForWhatItHasMissed(t *testing.T) {
+	tier.Full(t, "it misses thousands of tasks")
 	synctest.Test(t, func(t *testing.T) {
 		r := newRelinked(t)
 		r.link()

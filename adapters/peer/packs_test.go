@@ -29,7 +29,7 @@ func offering(t testing.TB, s *hub.Session, id string, names ...string) *hub.Ses
 
 func tools(names ...string) (all []tool.Definition) {
 	for _, n := range names {
-		all = append(all, tool.Definition{Name: n, Description: "does " + n, InputSchema: json.RawMessage(`{"type":"object"}`), Timeout: 5 * time.Second})
+		all = append(all, tool.Definition{Name: n, Description: "does " + n, InputSchema: json.RawMessage(`{"type":"object"}`), Timeout: patience / 2}) // a test waits for the timeout too
 	}
 	return all
 }
@@ -38,7 +38,7 @@ func tools(names ...string) (all []tool.Definition) {
 func listed(t testing.TB, name string, h *hub.Hub, want ...string) {
 	t.Helper()
 	var got []string
-	for range 2000 {
+	for waited := time.Now(); time.Since(waited) < patience; time.Sleep(time.Millisecond) {
 		got = nil
 		for _, tool := range h.ToolsFor(core.Principal{ID: "ann"}, nil)[len(h.Tools()):] {
 			got = append(got, tool.Pack+"."+tool.Name)
@@ -46,7 +46,6 @@ func listed(t testing.TB, name string, h *hub.Hub, want ...string) {
 		if slices.Equal(got, want) {
 			return
 		}
-		time.Sleep(time.Millisecond)
 	}
 	t.Fatalf("hub %s offers %v, want %v", name, got, want)
 }
@@ -66,7 +65,7 @@ func returned(t testing.TB, s *hub.Session) *tool.Result {
 // next waits for a batch with something.
 func next[T any](t testing.TB, s *hub.Session, of func(hub.Batch) *T) *T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
 		b, err := s.Next(ctx)

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // The flags of the simulation. See make simulate.
@@ -51,7 +53,7 @@ func TestSimulate(t *testing.T) {
 			t.Error(b)
 		}
 	default:
-		simulateAll(t, first, *simSchedules)
+		simulateAll(t, first, tier.Pick(min(*simSchedules, 20), *simSchedules))
 	}
 }
 

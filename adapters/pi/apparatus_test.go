@@ -23,7 +23,7 @@ import (
 )
 
 // testTimeout bounds the waits of a test. Only a failing test reaches it.
-const testTimeout = 30 * time.Second
+const testTimeout = 2 * time.Minute
 
 // unlimited are the rates of servers in tests of anything but rates.
 var unlimited = command.Rates{Client: -1, Session: -1, Server: -1, Answers: -1}

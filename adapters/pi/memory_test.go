@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -24,6 +25,7 @@ import (
 // are created, prompted and deleted. The bounded caches of the server and the hub (outcomes,
 // history, ended tasks, threads) are filled before.
 func TestTenThousandSessionsLeakNothing(t *testing.T) {
+	tier.Full(t, "it opens 10,000 sessions")
 	const warm, many, most = 1_000, 10_000, 4 << 20
 	h := hub.New(hub.Options{ // without the promise checker, which keeps everything
 		Limits:  hub.Limits{FinishedTasks: 100, FinishedBytes: 1 << 20, Threads: 100},

@@ -7,9 +7,11 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 func TestTheMessageQueueIsBounded(t *testing.T) {
+	tier.Full(t, "it queues 32 MiB")
 	h, s := newServer(t, pi.Options{})
 	joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})

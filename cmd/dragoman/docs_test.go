@@ -195,7 +195,7 @@ func checkCommands(t *testing.T, path, script string, whole bool) int {
 // output.
 func inShell(t *testing.T, script string) (out, errs string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a loop would wait for a program that is not there
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a loop would wait for a program that is not there
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", script)
 	cmd.Dir, cmd.Env = t.TempDir(), []string{"LC_ALL=C", "PATH=/nonexistent"}

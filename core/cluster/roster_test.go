@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
@@ -84,6 +85,7 @@ func TestLoadsAreToldTogetherAndOnlyTheLastOfEachAgent(t *testing.T) {
 }
 
 func TestLoadsOfManyAgentsAreBoundedAndAllArrive(t *testing.T) {
+	tier.Full(t, "2,000 agents")
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		const agents = 2000
 		a, b := r.hubs["a"], r.hubs["b"]
@@ -105,6 +107,7 @@ func TestLoadsOfManyAgentsAreBoundedAndAllArrive(t *testing.T) {
 }
 
 func TestANewHubLearnsAllAgentsPageByPage(t *testing.T) {
+	tier.Full(t, "3,000 agents")
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		r.putMany(r.hubs["a"], 3000) // about 1 MB: some pages
 		r.untilAgreed()
@@ -115,6 +118,7 @@ func TestANewHubLearnsAllAgentsPageByPage(t *testing.T) {
 }
 
 func TestANewHubThatAsksWhileAgentsComeAndGoIsRightInTheEnd(t *testing.T) {
+	tier.Full(t, "2,000 agents")
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		a := r.hubs["a"]
 		r.putMany(a, 2000)
@@ -238,6 +242,7 @@ func TestAnEngineThatIsSlowDelaysNoBeat(t *testing.T) {
 }
 
 func TestAtRestTenThousandAgentsTakeFewBytes(t *testing.T) {
+	tier.Full(t, "10,000 agents")
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		for _, h := range r.hubs {
 			r.putMany(h, 3333)

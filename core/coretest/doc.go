@@ -5,5 +5,5 @@
 // memory. [Pipe] is a connection in memory, and [Break] adds faults to any connection: delay,
 // a cut, a duplicate, a stall. [Network] is the bus of a cluster with such faults, [Claims] its
 // claims. All work under testing/synctest. [Disk] is a small disk that a
-// test may fill.
+// test may fill, [Address] an address that a test may keep for a server that comes and goes.
 package coretest

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/redact"
@@ -388,6 +389,7 @@ func TestAFeedOfVeryManyRunningTasksMissesNothing(t *testing.T) {
 
 // A feed that catches up more slowly than tasks are forgotten is told that it does not know them all.
 func TestAFeedThatCatchesUpWhileTasksAreForgottenIsToldSo(t *testing.T) {
+	tier.Full(t, "it forgets thousands of tasks")
 	h := hub.New(hub.Options{Limits: hub.Limits{FinishedTasks: 1}, Journal: journal.NewMemory(journal.Retention{Bytes: 1 << 20})})
 	agent, asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
 	if err := agent.Join(core.Card{ID: "a", Features: able, MaxConcurrent: 8}, hub.JoinOptions{}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -149,39 +150,43 @@ func TestWatchesOfAConnectionAreBounded(t *testing.T) {
 }
 
 func TestABodyThatDoesNotArriveEndsItsCall(t *testing.T) {
-	_, addr := serve(t, grpcserver.Options{Admit: withToken, BodyTimeout: 50 * time.Millisecond}, func(*grpcserver.Server) testService {
-		return testService{
-			ask: func(ctx context.Context) (*message, error) {
-				select {
-				case <-ctx.Done():
-					return nil, ctx.Err()
-				case <-time.After(200 * time.Millisecond): // longer than the limit
-					return msg("answer"), nil
-				}
-			},
-			push: func(stream grpc.ServerStreamingServer[message]) error {
-				select {
-				case <-stream.Context().Done():
-					return stream.Context().Err()
-				case <-time.After(200 * time.Millisecond):
-					return nil
-				}
-			},
+	synctest.Test(t, func(t *testing.T) {
+		const limit = time.Second
+		l := newPipes()
+		serveOn(t, l, grpcserver.Options{Admit: withToken, BodyTimeout: limit}, func(*grpcserver.Server) testService {
+			return testService{
+				ask: func(ctx context.Context) (*message, error) {
+					select {
+					case <-ctx.Done():
+						return nil, ctx.Err()
+					case <-time.After(4 * limit):
+						return msg("answer"), nil
+					}
+				},
+				push: func(stream grpc.ServerStreamingServer[message]) error {
+					select {
+					case <-stream.Context().Done():
+						return stream.Context().Err()
+					case <-time.After(4 * limit):
+						return nil
+					}
+				},
+			}
+		})
+		cc := l.dial(t)
+		for _, method := range []string{"/test.Talk/Ask", "/test.Talk/Push"} {
+			wantCode(t, begin(tokenContext(t), t, cc, method), codes.DeadlineExceeded)
+			call := begin(tokenContext(t), t, cc, method)
+			if err := call.SendMsg(msg("here")); err != nil {
+				t.Fatal(err)
+			}
+			call.CloseSend()
+			if err := call.RecvMsg(new(message)); status.Code(err) == codes.DeadlineExceeded {
+				t.Errorf("%s, whose request arrived: got %v, want it to run on", method, err)
+			}
 		}
+		wantCode(t, begin(testContext(t), t, cc, healthpb.Health_Check_FullMethodName), codes.DeadlineExceeded)
 	})
-	cc := dial(t, addr, grpcserver.DialOptions{})
-	for _, method := range []string{"/test.Talk/Ask", "/test.Talk/Push"} {
-		wantCode(t, begin(tokenContext(t), t, cc, method), codes.DeadlineExceeded)
-		call := begin(tokenContext(t), t, cc, method)
-		if err := call.SendMsg(msg("here")); err != nil {
-			t.Fatal(err)
-		}
-		call.CloseSend()
-		if err := call.RecvMsg(new(message)); status.Code(err) == codes.DeadlineExceeded {
-			t.Errorf("%s, whose request arrived: got %v, want it to run on", method, err)
-		}
-	}
-	wantCode(t, begin(testContext(t), t, cc, healthpb.Health_Check_FullMethodName), codes.DeadlineExceeded)
 }
 
 func TestIdleConnectionsWithoutATokenLockNobodyOut(t *testing.T) {
@@ -213,20 +218,26 @@ func TestIdleConnectionsWithoutATokenLockNobodyOut(t *testing.T) {
 }
 
 func TestAConnectionHasToAuthenticateInTime(t *testing.T) {
-	begun := make(chan struct{})
-	_, addr := serve(t, grpcserver.Options{Admit: withToken, AuthTimeout: 100 * time.Millisecond}, func(*grpcserver.Server) testService {
-		return testService{chat: func(stream rawServer) error {
-			close(begun)
-			<-stream.Context().Done()
-			return nil
-		}}
+	synctest.Test(t, func(t *testing.T) {
+		begun, l := make(chan struct{}), newPipes()
+		serveOn(t, l, grpcserver.Options{Admit: withToken, AuthTimeout: time.Second}, func(*grpcserver.Server) testService {
+			return testService{chat: func(stream rawServer) error {
+				close(begun)
+				<-stream.Context().Done()
+				return nil
+			}}
+		})
+		proven := begin(tokenContext(t), t, l.dial(t), "/test.Talk/Chat")
+		<-begun
+		silent, err := l.connect(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantEnd(t, silent)
+		if err := proven.SendMsg(msg("still here")); err != nil || proven.Context().Err() != nil {
+			t.Errorf("a connection with a token: got %v, want it open", err)
+		}
 	})
-	proven := begin(tokenContext(t), t, dial(t, addr, grpcserver.DialOptions{}), "/test.Talk/Chat")
-	<-begun
-	wantEnd(t, rawDial(t, addr))
-	if err := proven.SendMsg(msg("still here")); err != nil || proven.Context().Err() != nil {
-		t.Errorf("a connection with a token: got %v, want it open", err)
-	}
 }
 
 func TestAConnectionWhoseCallsAreAllRefusedIsClosed(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -80,28 +81,30 @@ func TestSentMessagesArriveBeforeTheClose(t *testing.T) {
 	const n = 1000
 	for _, from := range []string{"server", "client"} {
 		t.Run(from, func(t *testing.T) {
-			ctx := testContext(t)
-			server, client := pair(t, grpcserver.Options{}, grpcserver.DialOptions{})
-			sender, reader := server, client
-			if from == "client" {
-				sender, reader = client, server
-			}
-			sent := async(func() {
+			synctest.Test(t, func(t *testing.T) { // the client's Close waits for a second
+				ctx := testContext(t)
+				server, client := pipedPair(t)
+				sender, reader := server, client
+				if from == "client" {
+					sender, reader = client, server
+				}
+				sent := async(func() {
+					for i := range n {
+						sender.Send(ctx, msg(fmt.Sprint(i)))
+					}
+					sender.Close(link.Reason{Cause: link.Normal})
+				})
 				for i := range n {
-					sender.Send(ctx, msg(fmt.Sprint(i)))
+					if got := receive(ctx, t, reader); got != fmt.Sprint(i) {
+						t.Fatalf("got %q, want %d", got, i)
+					}
 				}
-				sender.Close(link.Reason{Cause: link.Normal})
+				if _, err := reader.Receive(ctx); err != io.EOF {
+					t.Errorf("end: got %v, want EOF", err)
+				}
+				reader.Close(link.Reason{Cause: link.Normal}) // lets a client's Close return
+				within(t, sent, "Close to return")
 			})
-			for i := range n {
-				if got := receive(ctx, t, reader); got != fmt.Sprint(i) {
-					t.Fatalf("got %q, want %d", got, i)
-				}
-			}
-			if _, err := reader.Receive(ctx); err != io.EOF {
-				t.Errorf("end: got %v, want EOF", err)
-			}
-			reader.Close(link.Reason{Cause: link.Normal}) // lets a client's Close return
-			within(t, sent, "Close to return")
 		})
 	}
 }
@@ -167,18 +170,21 @@ func TestCloseUnblocksSend(t *testing.T) {
 
 func TestASendThatTakesTooLongClosesTheStreamAsSlow(t *testing.T) {
 	server, client := pair(t, grpcserver.Options{}, grpcserver.DialOptions{})
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	defer cancel()
-	var sent atomic.Int64
-	err := fill(ctx, server, &sent)
-	if !errors.Is(err, context.DeadlineExceeded) {
-		var r *link.Reason
-		if !errors.As(err, &r) || r.Cause != link.Slow {
-			t.Errorf("Send: got %v, want cause %v", err, link.Slow)
+	var r *link.Reason
+	for err := error(nil); r == nil; { // until the time is over during a Send, not before one
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+		var sent atomic.Int64
+		err = fill(ctx, server, &sent)
+		cancel()
+		if !errors.As(err, &r) && !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("Send: got %v, want cause %v", err, link.Slow)
 		}
-		if got := reasonOf(t, client); got.Code != int(codes.ResourceExhausted) {
-			t.Errorf("reader: got code %d, want %d", got.Code, codes.ResourceExhausted)
-		}
+	}
+	if r.Cause != link.Slow {
+		t.Errorf("Send: got %v, want cause %v", r, link.Slow)
+	}
+	if got := reasonOf(t, client); got.Code != int(codes.ResourceExhausted) {
+		t.Errorf("reader: got code %d, want %d", got.Code, codes.ResourceExhausted)
 	}
 }
 
@@ -222,16 +228,18 @@ func TestAContextThatEndsBetweenCallsDoesNotCloseTheStream(t *testing.T) {
 }
 
 func TestASenderGetsTheStatusOfTheServer(t *testing.T) {
-	server, client := pair(t, grpcserver.Options{}, grpcserver.DialOptions{})
-	server.Close(link.Reason{Cause: link.Protocol, Text: "agent a already registered", Code: int(codes.AlreadyExists)})
-	reading := async(func() { reasonOf(t, client) })
-	var sent atomic.Int64
-	err := fill(context.Background(), client, &sent)
-	within(t, reading, "the reader to end")
-	var r *link.Reason
-	if !errors.As(err, &r) || r.Code != int(codes.AlreadyExists) {
-		t.Errorf("Send: got %v, want code %v", err, codes.AlreadyExists)
-	}
+	synctest.Test(t, func(t *testing.T) { // the sender waits a second for the reader
+		server, client := pipedPair(t)
+		server.Close(link.Reason{Cause: link.Protocol, Text: "agent a already registered", Code: int(codes.AlreadyExists)})
+		reading := async(func() { reasonOf(t, client) })
+		var sent atomic.Int64
+		err := fill(context.Background(), client, &sent)
+		within(t, reading, "the reader to end")
+		var r *link.Reason
+		if !errors.As(err, &r) || r.Code != int(codes.AlreadyExists) {
+			t.Errorf("Send: got %v, want code %v", err, codes.AlreadyExists)
+		}
+	})
 }
 
 func TestALongReasonIsCutToFitAHeader(t *testing.T) {

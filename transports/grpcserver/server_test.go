@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -198,7 +199,7 @@ func TestASilentConnectionIsClosed(t *testing.T) {
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(testTimeout))
-	if _, err := io.Copy(io.Discard, conn); errors.Is(err, context.DeadlineExceeded) {
+	if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("got an open connection after %v, want it closed", testTimeout)
 	}
 }

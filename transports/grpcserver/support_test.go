@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testTimeout bounds every wait of a test.
-const testTimeout = 20 * time.Second
+// testTimeout bounds every wait of a test. Only a failing test reaches it.
+const testTimeout = 2 * time.Minute
 
 // message is the message of the test service in both directions.
 type message = wrapperspb.BytesValue
@@ -101,9 +101,15 @@ func testContext(t testing.TB) context.Context {
 // serve runs a server with the service until the test ends.
 func serve(t testing.TB, o grpcserver.Options, impl func(*grpcserver.Server) testService) (*grpcserver.Server, string) {
 	t.Helper()
+	l := listen(t)
+	return serveOn(t, l, o, impl), l.Addr().String()
+}
+
+// serveOn is serve for the connections of a listener.
+func serveOn(t testing.TB, l net.Listener, o grpcserver.Options, impl func(*grpcserver.Server) testService) *grpcserver.Server {
+	t.Helper()
 	s := grpcserver.New(o)
 	s.Register(&testServiceDesc, impl(s))
-	l := listen(t)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -116,7 +122,7 @@ func serve(t testing.TB, o grpcserver.Options, impl func(*grpcserver.Server) tes
 			t.Errorf("Serve: got %v, want nil", err)
 		}
 	})
-	return s, l.Addr().String()
+	return s
 }
 
 // dial connects to addr until the test ends.
@@ -133,7 +139,13 @@ func dial(t testing.TB, addr string, o grpcserver.DialOptions) *grpc.ClientConn 
 // open opens the client's end of a chat.
 func open(t testing.TB, addr string, o grpcserver.DialOptions) *stream {
 	t.Helper()
-	c, err := grpcserver.Open(testContext(t), chat(dial(t, addr, o)), grpcserver.OpenOptions{})
+	return openOn(t, dial(t, addr, o))
+}
+
+// openOn is open on a connection.
+func openOn(t testing.TB, cc *grpc.ClientConn) *stream {
+	t.Helper()
+	c, err := grpcserver.Open(testContext(t), chat(cc), grpcserver.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,9 +157,17 @@ func open(t testing.TB, addr string, o grpcserver.DialOptions) *stream {
 // when the test has called release.
 func accepting(t testing.TB, o grpcserver.Options) (addr string, accepted <-chan *stream, release func(link.Reason)) {
 	t.Helper()
+	l := listen(t)
+	accepted, release = acceptingOn(t, l, o)
+	return l.Addr().String(), accepted, release
+}
+
+// acceptingOn is accepting for the connections of a listener.
+func acceptingOn(t testing.TB, l net.Listener, o grpcserver.Options) (accepted <-chan *stream, release func(link.Reason)) {
+	t.Helper()
 	streams := make(chan *stream, 1)
 	reasons := make(chan link.Reason, 1)
-	_, addr = serve(t, o, func(s *grpcserver.Server) testService {
+	serveOn(t, l, o, func(s *grpcserver.Server) testService {
 		return testService{chat: func(raw rawServer) error {
 			c, err := grpcserver.Accept(s, raw)
 			if err != nil {
@@ -157,7 +177,7 @@ func accepting(t testing.TB, o grpcserver.Options) (addr string, accepted <-chan
 			return grpcserver.Status(<-reasons)
 		}}
 	})
-	return addr, streams, func(r link.Reason) { reasons <- r }
+	return streams, func(r link.Reason) { reasons <- r }
 }
 
 // pair returns both ends of one chat, which ends with the test.

@@ -109,7 +109,7 @@ func TestTheExitOfEveryProcessIsNoticed(t *testing.T) {
 				}
 				select {
 				case <-c.Exited():
-				case <-time.After(30 * time.Second):
+				case <-time.After(time.Minute):
 					t.Error("the exit of a process was not noticed")
 					return
 				}
@@ -206,7 +206,7 @@ func TestTheEndOfAChildIsNoticedAlthoughItsStdoutIsHeldOpen(t *testing.T) {
 // awaitExit waits for the end of a process that is not our child.
 func awaitExit(t *testing.T, pid int) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -77,6 +79,51 @@ func rawPair(tb testing.TB, accept ws.AcceptOptions) (*ws.Conn, *raw) {
 	return server, r
 }
 
+// pipedPair is rawPair in memory, where nobody takes what the client does not read. It works under
+// testing/synctest.
+func pipedPair(t *testing.T) (*ws.Conn, *raw) {
+	t.Helper()
+	conns := make(chan *ws.Conn, 1)
+	srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, err := ws.Accept(w, r, ws.AcceptOptions{}); err == nil {
+			conns <- c
+		}
+	})}
+	client, server := net.Pipe()
+	l := &onePipe{conn: make(chan net.Conn, 1)}
+	l.conn <- server
+	served := make(chan struct{})
+	go func() { defer close(served); _ = srv.Serve(l) }()
+	t.Cleanup(func() { _ = srv.Close(); <-served })
+	r := rawOn(t, client, "hub")
+	c := <-conns
+	t.Cleanup(func() { _ = c.Close(link.Reason{Cause: link.PeerGone}) })
+	return c, r
+}
+
+// onePipe is a listener of one connection.
+type onePipe struct {
+	conn chan net.Conn
+	once sync.Once
+}
+
+// Accept implements [net.Listener].
+func (l *onePipe) Accept() (net.Conn, error) {
+	if c, ok := <-l.conn; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+// Close implements [net.Listener].
+func (l *onePipe) Close() error {
+	l.once.Do(func() { close(l.conn) })
+	return nil
+}
+
+// Addr implements [net.Listener].
+func (*onePipe) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
 // rawDial connects, and sends the frames along with its request.
 func rawDial(tb testing.TB, url string, early ...[]byte) *raw {
 	tb.Helper()
@@ -85,6 +132,12 @@ func rawDial(tb testing.TB, url string, early ...[]byte) *raw {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return rawOn(tb, c, host, early...)
+}
+
+// rawOn is rawDial on a connection.
+func rawOn(tb testing.TB, c net.Conn, host string, early ...[]byte) *raw {
+	tb.Helper()
 	tb.Cleanup(func() { _ = c.Close() })
 	_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"+

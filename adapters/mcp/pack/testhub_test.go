@@ -159,7 +159,7 @@ func (g *testHub) await(want string) {
 	g.t.Helper()
 	g.caller.WatchTools()
 	for g.tools() != want {
-		ctx, cancel := context.WithTimeout(g.t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(g.t.Context(), time.Minute)
 		_, err := g.caller.Next(ctx)
 		cancel()
 		if err != nil {

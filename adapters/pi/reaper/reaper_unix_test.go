@@ -57,7 +57,7 @@ func begin(t *testing.T, dir, script string) (*exec.Cmd, io.Closer, *bytes.Buffe
 }
 
 // testTimeout bounds the waits of a test. Only a failing test reaches it.
-const testTimeout = 30 * time.Second
+const testTimeout = 2 * time.Minute
 
 // pidIn waits for the file in which a program wrote its id.
 func pidIn(t *testing.T, path string) int {

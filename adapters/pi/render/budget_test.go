@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // read adds the frames to the transcript and returns their size.
@@ -74,6 +75,7 @@ func withinBound(text, bytes int) bool {
 }
 
 func TestAnAnswerCostsAtMostEightTimesItsTextAndAConstant(t *testing.T) {
+	tier.Full(t, "it renders megabytes of answers")
 	every := func(int) bool { return true }
 	for _, tt := range []struct {
 		name    string

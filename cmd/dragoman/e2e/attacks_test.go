@@ -24,6 +24,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
@@ -208,6 +209,7 @@ func TestIdleConnectionsLockNobodyOutOfAnyListener(t *testing.T) {
 
 // A connection that has not authenticated ends after ten seconds.
 func TestAConnectionWithoutATokenHasTenSeconds(t *testing.T) {
+	tier.Full(t, "it waits for ten seconds")
 	t.Parallel()
 	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice") })
 	at := h.service.Addresses()

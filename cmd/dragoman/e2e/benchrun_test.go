@@ -6,10 +6,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // The hub and the relay answer every byte, for every pair; a row that does not fails.
 func TestTheRowsOfTheBenchMeasureBothSides(t *testing.T) {
+	tier.Full(t, "it measures for 10 s")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

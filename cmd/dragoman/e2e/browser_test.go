@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // browser is a Chromium without a window, driven by the DevTools protocol over two pipes: a message
@@ -47,6 +49,7 @@ var chromiums = []string{"chromium", "chromium-browser", "google-chrome", "chrom
 // its scripts and a request that leaves the hub fail the test.
 func newBrowser(t *testing.T, origin string) *browser {
 	t.Helper()
+	tier.Full(t, "it opens a browser")
 	var path string
 	for _, name := range chromiums {
 		if found, err := exec.LookPath(name); err == nil {

@@ -11,15 +11,17 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // What a hub tells of an agent that is at another one, and what a command says of a hub that stands still.
 func TestAHubTellsOfAnotherOne(t *testing.T) {
+	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := startCluster(t, 3)
 	a, b, c := all[0], all[1], all[2]
 	w := joinWorker(t, b, "worker")
-	if code, _, stderr := run(t, "ask", "worker", "hello", "--hub", a.URL, "--wait=20s"); code != command.ExitDone {
+	if code, _, stderr := run(t, "ask", "worker", "hello", "--hub", a.URL, "--wait=2m"); code != command.ExitDone {
 		t.Fatalf("asking the agent of b at a: got %d and %q, want its answer", code, stderr)
 	}
 	t.Run("when it was seen last is left out where that is not known", func(t *testing.T) {

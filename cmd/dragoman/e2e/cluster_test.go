@@ -7,9 +7,11 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 func TestThreeHubsAreOneForTheirUsers(t *testing.T) {
+	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := startCluster(t, 3)
 	gone := anAgentIsFoundAtAllHubs(t, all)
@@ -33,7 +35,7 @@ func anAgentIsFoundAtAllHubs(t *testing.T, all hubCluster) (gone func()) {
 	ctx, leave := context.WithCancel(t.Context())
 	go runWith(ctx, "", "agent", "--dialect", "coven", "--name", "shout", "--hub", b.URL, "--", "tr", "a-z", "A-Z")
 	for _, h := range all {
-		code, out, stderr := run(t, "ask", "shout", "hello", "--hub", h.URL, "--wait=20s")
+		code, out, stderr := run(t, "ask", "shout", "hello", "--hub", h.URL, "--wait=2m")
 		if code != command.ExitDone || out != "HELLO\n" {
 			t.Errorf("asked at %s: got %d, %q and %q, want HELLO", h.name, code, out, stderr)
 		}
@@ -58,8 +60,12 @@ func anAgentIsFoundAtAllHubs(t *testing.T, all hubCluster) (gone func()) {
 func standsStill(t *testing.T, all hubCluster) {
 	t.Helper()
 	all[2].stop()
-	all[0].untilHubs("a knows that c is gone", func(hubs []cluster.Hub) bool { return hubs[2].State == cluster.Gone && hubs[2].TakenBy != nil })
+	var over uint64 // the life that is taken over: not the first one, if a busy machine was late before
+	all[0].untilHubs("a knows that c is gone", func(hubs []cluster.Hub) bool {
+		over = hubs[2].Epoch
+		return hubs[2].State == cluster.Gone && hubs[2].TakenBy != nil
+	})
 	all[2].cont()
-	all[0].untilHubs("c has begun its second life", func(hubs []cluster.Hub) bool { return hubs[2].State == cluster.Up && hubs[2].Epoch == 2 })
+	all[0].untilHubs("c has begun another life", func(hubs []cluster.Hub) bool { return hubs[2].State == cluster.Up && hubs[2].Epoch > over })
 	all.untilAllUp()
 }

@@ -42,7 +42,7 @@ func startTalk(t *testing.T, all hubCluster) *talk {
 func (k *talk) ask(agent string, at *clusterHub) {
 	k.t.Helper()
 	question := fmt.Sprintf("%s at %s?", agent, at.name)
-	code, out, stderr := run(k.t, "ask", agent, question, "--thread", "talk", "--hub", at.URL, "--wait=20s")
+	code, out, stderr := run(k.t, "ask", agent, question, "--thread", "talk", "--hub", at.URL, "--wait=2m")
 	answer := fmt.Sprint(len(k.turns))
 	if code != command.ExitDone || strings.TrimSpace(out) != answer {
 		k.t.Fatalf("%s: got %d, %q and %q, want an agent that knows the %s turns before", question, code, out, stderr, answer)

@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 var (
@@ -35,6 +37,7 @@ const killsOfCluster = 25
 // Hubs are killed, and stand still, while agents and clients of every dialect work. Every task gets
 // one end, which is the same at every hub, and what a client was told.
 func TestHubsAreKilledUnderLoad(t *testing.T) {
+	tier.Full(t, "it kills hubs for minutes")
 	t.Parallel()
 	seed := *killSeed
 	if seed == 0 {
@@ -135,23 +138,14 @@ func (c hubCluster) strike(t *testing.T, victim *clusterHub, how os.Signal) (too
 	// A task of the hub, which was opened at another one and is read at a third.
 	first := make(chan string, 1)
 	opener := &clusterReader{}
-	opener.each = func() {
-		if opener.last == 3 { // opened, assigned, and the first word
-			first <- string(opener.task)
-		}
-	}
 	var ends [2]string
 	reading.Go(func() {
-		_ = opener.open(ctx, others[0], map[string]string{"to": "probe-" + victim.name, "content": "long"})
-		if opener.end == "" && opener.task != "" {
-			_ = opener.readToEnd(ctx, others[0])
-		}
+		opener.openAndRead(ctx, others[0], "probe-"+victim.name, first)
 		note(&took.ended)
 		ends[0] = opener.end
 	})
 	task := wait(ctx, t, first)
-	reader := &clusterReader{}
-	reader.task = opener.task
+	reader := &clusterReader{task: core.TaskID(task)}
 	begun := make(chan string, 1)
 	reader.each = sync.OnceFunc(func() { begun <- "" })
 	reading.Go(func() {
@@ -164,26 +158,23 @@ func (c hubCluster) strike(t *testing.T, victim *clusterHub, how os.Signal) (too
 	// A task of another hub, which is read at the one that is struck.
 	second := make(chan string, 1)
 	elsewhere := &clusterReader{}
-	elsewhere.each = func() {
-		if elsewhere.last == 3 {
-			second <- string(elsewhere.task)
-		}
-	}
 	other, stopOther := context.WithCancel(ctx)
-	reading.Go(func() {
-		_ = elsewhere.open(other, others[0], map[string]string{"to": "probe-" + others[0].name, "content": "long"})
-	})
-	wait(ctx, t, second)
-	moves := &clusterReader{task: elsewhere.task}
+	reading.Go(func() { elsewhere.openAndRead(other, others[0], "probe-"+others[0].name, second) })
+	moving := core.TaskID(wait(ctx, t, second))
+	moves := &clusterReader{task: moving}
 	following, resumed := make(chan string, 1), make(chan string, 1)
 	begin, resume := sync.OnceFunc(func() { following <- "" }), sync.OnceFunc(func() { note(&took.resumed); resumed <- "" })
 	moves.each = func() { begin() }
 	reading.Go(func() {
-		_ = moves.read(other, victim)
-		if ok, _ := struck(); ok {
-			moves.each = resume
-			_ = moves.readToEnd(other, others[1])
+		for {
+			_ = moves.read(other, victim)
+			if ok, _ := struck(); ok || other.Err() != nil {
+				break
+			}
+			pauseFor(other, betweenTries) // the hub stood still before, on a busy machine
 		}
+		moves.each = resume
+		_ = moves.readToEnd(other, others[1])
 	})
 	wait(ctx, t, following)
 
@@ -202,7 +193,7 @@ func (c hubCluster) strike(t *testing.T, victim *clusterHub, how os.Signal) (too
 	if how == os.Kill {
 		wait(ctx, t, resumed)
 	}
-	if _, err := others[0].Cancel(ctx, elsewhere.task, ""); err != nil {
+	if _, err := others[0].Cancel(ctx, moving, ""); err != nil {
 		t.Error(err)
 	}
 	stopOther()
@@ -217,6 +208,29 @@ func (c hubCluster) strike(t *testing.T, victim *clusterHub, how os.Signal) (too
 		victim.cont()
 	}
 	return took
+}
+
+// openAndRead opens a long task of an agent at a hub and reads it there, to its end. It tells the task once
+// that speaks: it was opened, assigned, and has at least one word, with which those behind it may have been
+// merged. A hub that stood still on a busy machine refuses it for a while, or ends it before that: then
+// another one is opened.
+func (r *clusterReader) openAndRead(ctx context.Context, h *clusterHub, agent string, speaks chan<- string) {
+	spoke := false
+	each := func() {
+		if r.last >= 3 && !spoke {
+			spoke = true
+			speaks <- string(r.task)
+		}
+	}
+	for !spoke && ctx.Err() == nil {
+		*r = clusterReader{each: each}
+		if _ = r.open(ctx, h, map[string]string{"to": agent, "content": "long"}); r.task != "" && r.end == "" {
+			_ = r.readToEnd(ctx, h)
+		}
+		if !spoke {
+			pauseFor(ctx, betweenTries)
+		}
+	}
 }
 
 func stateOf(hubs []cluster.Hub, name string) cluster.Hub {

@@ -34,11 +34,14 @@ func aTaskGoesOnElsewhere(t *testing.T, all hubCluster) (movesOn func()) {
 	}
 	asked := make(chan result, 1)
 	go func() {
-		code, out, stderr := run(t, "ask", "capability:shout", "hello", "--hub", a.URL, "--wait=60s")
+		code, out, stderr := run(t, "ask", "capability:shout", "hello", "--hub", a.URL, "--wait=2m")
 		asked <- result{code, out, stderr}
 	}()
 	shows(b, "tasks", `"mute"`)
-	serve(c, "loud", "tr", "a-z", "A-Z") // by then the journal has the task
+	serve(c, "loud", "tr", "a-z", "A-Z")
+	b.until("the journal has the task", func() error { // b stores one after the other
+		return b.Post(t.Context(), "/v1/tasks", map[string]string{"to": "mute", "content": "later", "receipt": "recorded"}, new(any))
+	})
 	return func() {
 		t.Helper()
 		select {

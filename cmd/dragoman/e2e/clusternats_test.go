@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // playsNATS is the variable that makes the test binary a NATS server.
@@ -129,6 +130,7 @@ func startHubsOn(t testing.TB, servers []*natsServer, n int) hubCluster {
 }
 
 func TestThreeHubsAndTheirThreeNATSServersAreKilled(t *testing.T) {
+	tier.Full(t, "it runs three servers of NATS")
 	t.Parallel()
 	servers := startNATS(t, 3)
 	hubs := startHubsOn(t, servers, 3)

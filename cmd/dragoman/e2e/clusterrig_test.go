@@ -19,6 +19,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 )
 
 // hubCluster is several hubs, each a process, that work as one. They are named a, b, c and so on.
@@ -83,20 +84,20 @@ func newHubs(t testing.TB, n int, args ...string) (c hubCluster) {
 	return c
 }
 
-// nextPort is counted from a start that other test processes do not have, so that no two hubs get a
-// port before the first one listens on it.
+// fixedAddr returns an address that nothing listens on, and whose port nobody gets by itself, also while a
+// hub is away.
+func fixedAddr(t testing.TB) string {
+	t.Helper()
+	return coretest.Address(t)
+}
+
+// nextPort is counted from a start that other test processes do not have.
 var nextPort atomic.Uint32
 
 func init() { nextPort.Store(rand.Uint32N(1 << 31)) }
 
-// fixedAddr returns an address that nothing listens on, and whose port no connection gets by itself
-// while a hub is away.
-func fixedAddr(t testing.TB) string {
-	t.Helper()
-	return fmt.Sprintf("127.0.0.1:%d", fixedPorts(t, 1))
-}
-
-// fixedPorts returns the first of n such ports in a row.
+// fixedPorts returns the first of n ports of loopback in a row that nothing listens on, and that no
+// connection gets by itself.
 func fixedPorts(t testing.TB, n uint32) (port uint32) {
 	t.Helper()
 	const first, ports = 10_000, 22_000 // Linux gives ports above, other systems far above

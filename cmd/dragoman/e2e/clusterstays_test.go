@@ -8,11 +8,13 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // One hub is drained and stopped. Who is connected to another one stays connected there, also a client
 // of pi, unless its sessions are at the hub that stops.
 func TestConnectionsOfOtherHubsSurviveADrain(t *testing.T) {
+	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := startCluster(t, 3)
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
@@ -20,7 +22,7 @@ func TestConnectionsOfOtherHubsSurviveADrain(t *testing.T) {
 	conns := map[string]*websocket.Conn{}
 	closed := make(chan string, 10)
 	piAt(t, all[0])
-	home := piHome(all)
+	home := piHome(t, all)
 	drained := slices.IndexFunc(all, func(h *clusterHub) bool { return h != home })
 	stay := slices.Delete(slices.Clone(all), drained, drained+1)
 	for _, h := range stay {

@@ -9,11 +9,13 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // Each of three hubs leads the stream of another one. While one stands still, that other one stores
 // nothing, until the servers have elected another leader: soon, not once they have waited for it.
 func TestAHubThatStandsStillDelaysNobodyForLong(t *testing.T) {
+	tier.Full(t, "it runs three hubs")
 	all := startCluster(t, 3)
 	for _, h := range all {
 		joinWorker(t, h, core.AgentID("agent-"+h.name))
@@ -30,10 +32,10 @@ func TestAHubThatStandsStillDelaysNobodyForLong(t *testing.T) {
 		}
 	}
 	// By themselves servers miss a leader after 4 seconds at the earliest. On a busy machine all takes
-	// longer, so one of a few tries has to be faster.
-	const most, tries = 4 * time.Second, 3
+	// longer, so one of many tries has to be faster.
+	const most = 4 * time.Second
 	var slowest time.Duration
-	for range tries {
+	for began := time.Now(); time.Since(began) < watchdog; {
 		if slowest = answersWhile(t, all[2], all[:2], asked); slowest < most {
 			return
 		}

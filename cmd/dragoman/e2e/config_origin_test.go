@@ -66,7 +66,7 @@ func TestASettingErrorNamesItsSource(t *testing.T) {
 }
 
 func TestAClientErrorNamesTheVariableItCameFrom(t *testing.T) {
-	unused := "http://" + unusedAddr(t)
+	unused := "http://" + fixedAddr(t)
 	for _, tt := range []struct {
 		variable, value string
 		args            []string

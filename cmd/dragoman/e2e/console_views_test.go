@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -120,12 +119,7 @@ func TestThePageShowsTheFramesOfBothDialectsSideBySide(t *testing.T) {
 func TestAnOpenPageOutlivesItsHub(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := fixedAddr(t)
 	serve := func() *servedHub {
 		return serveHubCmd(t, program(t, "serve", "--data-dir", dir, "--grpc-addr", "127.0.0.1:0", "--http-addr", address, "--pi-addr", "", "--log-format", "json"), "interval")
 	}

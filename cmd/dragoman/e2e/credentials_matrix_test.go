@@ -8,12 +8,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // TestEveryRealClientBringsEveryCredentialThatItCanCarry comes in over every surface with every
 // credential of its client: the right one is who it should be, a wrong one is refused in the words of
 // the dialect, beside a good token too.
 func TestEveryRealClientBringsEveryCredentialThatItCanCarry(t *testing.T) {
+	tier.Full(t, "it runs a client for each of many credentials")
 	t.Parallel()
 	change, kinds := credentialKinds(t)
 	var log output

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
@@ -19,7 +18,7 @@ import (
 func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 	h := newTestHub(t, func(c *config.Config) { c.REST.BodyBytes = 1_000_000 })
 	h.startAgent(t, parallax.Dialect, "actor", 1)
-	hub, pi, grpc, unused := h.url(), "http://"+h.service.Addresses().Pi, h.service.Addresses().GRPC, unusedAddr(t)
+	hub, pi, grpc, unused := h.url(), "http://"+h.service.Addresses().Pi, h.service.Addresses().GRPC, fixedAddr(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, []byte(strings.Repeat("x", 1<<20)), 0o600); err != nil {
@@ -147,7 +146,7 @@ func TestStdioEndsAfterARefusalWithoutAnID(t *testing.T) {
 	for _, line := range []string{
 		`{"id":"a","type":"list_sessions","x":1,"x":2}`, `{"ID":"a","type":"list_sessions"}`, `{"id":"a"`, `{"id":"a","type":"response"}`,
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 		code, stdout, stderr := runWith(ctx, line+"\n", "stdio", "--hub", h.url())
 		if ctx.Err() != nil || code != command.ExitDone || strings.Count(stdout, `"success":false`) != 1 {
 			t.Errorf("%s: got %d, %q and %q, want one failure and the end", line, code, stdout, stderr)

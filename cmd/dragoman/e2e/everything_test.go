@@ -256,7 +256,7 @@ func everythingOverLines(t *testing.T, program string) {
 }
 
 func everythingOverHTTP(t *testing.T, program string) {
-	port := freePort(t)
+	port := fixedPorts(t, 1)
 	cmd := exec.Command("node", program, "streamableHttp")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("PORT=%d", port))
 	if err := cmd.Start(); err != nil {
@@ -282,15 +282,4 @@ func everythingOverHTTP(t *testing.T, program string) {
 		c.Packs = config.Packs{{Name: "everything", Remote: config.Remote{URL: fmt.Sprintf("http://127.0.0.1:%d/mcp", port)}}}
 	})
 	newToolUser(t, h).everythingWorks()
-}
-
-// freePort returns a port of loopback on which nothing listens.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -138,13 +139,19 @@ var hiddenSurfaces = map[string]hiddenSurface{
 	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": {because: namesNobody},
 }
 
-// received returns what a stream without an end has before the first silence.
+// received returns what comes on a stream without an end: to who may find the hidden agent until it is
+// there, to others in a while.
 func received[M any](v visit, open func(context.Context) (grpc.ServerStreamingClient[M], error)) (all string) {
 	v.Helper()
-	ctx, cancel := context.WithTimeout(v.ctx(), silence)
+	ctx, cancel := context.WithTimeout(v.ctx(), watchdog)
 	defer cancel()
+	finds := v.who == "alice" || v.who == "eve"
 	stream, err := open(ctx)
-	for err == nil {
+	if err == nil && !finds {
+		_, err = stream.Header() // it was let in, or has ended
+		defer time.AfterFunc(silence, cancel).Stop()
+	}
+	for err == nil && !(finds && hasMark(all)) {
 		var m *M
 		if m, err = stream.Recv(); err == nil {
 			all += fmt.Sprint(m) + "\n"

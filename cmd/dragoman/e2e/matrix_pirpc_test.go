@@ -10,11 +10,13 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pirpc"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
 // Every dialect that can ask, with pi, whose processes are the other ends of pipes.
 func TestEveryDialectAsksPi(t *testing.T) {
+	tier.Full(t, "it plays programs of others")
 	t.Parallel()
 	askEach(t, piAgents())
 }

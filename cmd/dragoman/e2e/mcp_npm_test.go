@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -21,6 +24,7 @@ var npmClients = map[string]string{"sdk": "@modelcontextprotocol/sdk@1.32.2", "c
 type npmSaid struct {
 	Version  string
 	Progress [][2]any
+	Timed    int // the progress that came while the client was about to give up
 	Asked    []string
 	IsError  bool
 	Content  []struct{ Type, Text, Data, MIMEType string }
@@ -30,18 +34,43 @@ type npmSaid struct {
 	Structured json.RawMessage
 }
 
+// clientProgressed is the signal that a client was told the progress of its call often enough.
+const clientProgressed = "the client was told the progress"
+
 // npmClient runs a client in a directory in which its package is installed.
-func npmClient(t *testing.T, dir, library, url string, args ...string) npmSaid {
+func npmClient(t *testing.T, h *testHub, dir, library, path string, args ...string) (said npmSaid) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "node", append([]string{filepath.Join(dir, "client.mjs"), library, url}, args...)...)
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", append([]string{filepath.Join(dir, "client.mjs"), library, h.url() + path}, args...)...)
 	cmd.Dir = dir
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("node client.mjs %s %v: %v: %s", library, args, err, out)
+	var failed bytes.Buffer
+	cmd.Stderr = &failed
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
 	}
-	var said npmSaid
-	if err := json.Unmarshal(out, &said); err != nil {
-		t.Fatalf("got %q, want what the client says: %v", out, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last []byte
+	for lines, progress := bufio.NewReader(out), 0; err == nil; {
+		var line []byte
+		if line, err = lines.ReadBytes('\n'); len(line) > 0 {
+			last = line
+		}
+		if string(line) != "progress\n" {
+			continue
+		}
+		if progress++; progress == 4 {
+			h.signal(clientProgressed, nil)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("node client.mjs %s %v: %v: %s%s", library, args, err, last, failed.String())
+	}
+	if err := json.Unmarshal(last, &said); err != nil {
+		t.Fatalf("got %q, want what the client says: %v", last, err)
 	}
 	return said
 }
@@ -75,13 +104,9 @@ func joinBob(t *testing.T, h *testHub) {
 				case core.Assigned:
 					switch b.Task.Request().Content {
 					case "slowly":
-						for range 16 { // longer than the client waits without progress
-							report(id, core.Text{Text: "word "})
-							select {
-							case <-time.After(300 * time.Millisecond):
-							case <-t.Context().Done():
-								return
-							}
+						word := func() bool { return s.Report(id, core.Text{Text: "word "}, nil) == nil }
+						for told := false; !told && word(); _, told = h.signalled(clientProgressed) { // longer than the client waits without progress
+							pauseFor(t.Context(), 100*time.Millisecond)
 						}
 						report(id, core.File{Name: "a.png", MediaType: "image/png", Data: []byte("PNG")}, core.Done{Data: json.RawMessage(`{"n":42}`)})
 					case "carefully":
@@ -102,8 +127,9 @@ func joinBob(t *testing.T, h *testHub) {
 	})
 }
 
-// The official clients give a call up after 60 s without progress, here after three seconds, and
-// cancel it. They ask their user for approvals, and show why they may not connect.
+// The official clients give a call up after 60 s without progress, here after three seconds of their clock,
+// which goes on by two with each progress, and cancel it. They ask their user for approvals, and show why
+// they may not connect.
 func TestTheOfficialClientsOfNPMAreServed(t *testing.T) {
 	t.Parallel()
 	for library, pkg := range npmClients {
@@ -121,10 +147,9 @@ func TestTheOfficialClientsOfNPMAreServed(t *testing.T) {
 			installNode(t, dir, pkg)
 			open, closed := newTestHub(t, nil), newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "sample", "root") })
 			joinBob(t, open)
-			url := open.url() + "/mcp"
 
-			said := npmClient(t, dir, library, url, "plain", "slowly")
-			if said.Error != "" || said.IsError || len(said.Progress) < 3 || len(said.Content) != 2 || said.Content[1].Type != "image" || !strings.Contains(said.Content[0].Text, `"data":{"n":42}`) {
+			said := npmClient(t, open, dir, library, "/mcp", "plain", "slowly")
+			if said.Error != "" || said.IsError || len(said.Progress) < 3 || said.Timed < 3 || len(said.Content) != 2 || said.Content[1].Type != "image" || !strings.Contains(said.Content[0].Text, `"data":{"n":42}`) {
 				t.Errorf("a slow call: got %+v, want progress, the words, the data and the image", said)
 			}
 			if library == "client" && said.Version != "2026-07-28" {
@@ -139,23 +164,23 @@ func TestTheOfficialClientsOfNPMAreServed(t *testing.T) {
 				t.Errorf("got %q at last, want the latest words", last)
 			}
 
-			said = npmClient(t, dir, library, url, "plain", "carefully")
+			said = npmClient(t, open, dir, library, "/mcp", "plain", "carefully")
 			if said.Error != "" || len(said.Asked) != 1 || !strings.Contains(said.Asked[0], "bob asks to run rm") || len(said.Content) != 1 || !strings.Contains(said.Content[0].Text, "removed") {
 				t.Errorf("an approval: got %+v, want the user asked once and the tool run", said)
 			}
 
-			if said = npmClient(t, dir, library, url, "plain", "forever", "cancel"); said.Error == "" {
+			if said = npmClient(t, open, dir, library, "/mcp", "plain", "forever", "cancel"); said.Error == "" {
 				t.Errorf("a cancelled call: got %+v, want an error", said)
 			}
 			open.await(t, "bob was told to stop")
 
 			missing := map[string]string{"sdk": "the token is missing", "client": "the server requires authorization (HTTP 401)"}[library] // the latter shows its own words
 			for login, want := range map[string]string{"plain": missing, "oauth": "this hub has no OAuth"} {
-				if said := npmClient(t, dir, library, closed.url()+"/mcp", login, "slowly"); !strings.Contains(said.Error, want) || said.Redirected != "" {
+				if said := npmClient(t, closed, dir, library, "/mcp", login, "slowly"); !strings.Contains(said.Error, want) || said.Redirected != "" {
 					t.Errorf("without a token, %s: got %+v, want %q and no login", login, said, want)
 				}
 			}
-			if said := npmClient(t, dir, library, closed.url()+"/mcp/wrong", "oauth", "slowly"); !strings.Contains(said.Error, "unknown or has expired") {
+			if said := npmClient(t, closed, dir, library, "/mcp/wrong", "oauth", "slowly"); !strings.Contains(said.Error, "unknown or has expired") {
 				t.Errorf("with a wrong token: got %+v, want that it is unknown", said)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // inNamespace is the variable of the test process that has a network of its own.
@@ -90,6 +91,7 @@ const pcapFile = "PCAP"
 // beyond loopback, and records the network: what passes the listeners is TLS to the last byte, and
 // nothing of a credential, a request or an answer is in it.
 func TestTheWireBeyondLoopbackHasNothingButTLS(t *testing.T) {
+	tier.Full(t, "it records a network of its own")
 	t.Parallel()
 	if os.Getenv(inNamespace) == "" {
 		inNetwork(t)

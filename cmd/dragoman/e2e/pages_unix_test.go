@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/install"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // pageStage prepares what a page needs beside the program: the programs of others that it names, or
@@ -44,6 +45,7 @@ var stages = map[string]pageStage{
 // The pages do what they say: each is read from top to bottom as a reader does who types its
 // commands, in a directory with a clone of the repository. Only the ports differ.
 func TestThePagesDoWhatTheySay(t *testing.T) {
+	tier.Full(t, "it runs every page of the documentation")
 	t.Parallel()
 	const root = "../../../"
 	pages := []string{root + "README.md", root + "docs/tutorial.md"}

@@ -99,7 +99,7 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case word == "bash" && !afterTool:
-		tool("bash", `{"command":"for i in 1 2 3; do echo line $i; sleep 0.3; done"}`)
+		tool("bash", `{"command":"for i in 1 2 3; do echo line $i; until [ $i = 3 ] || [ -e seen-$i ]; do sleep 0.02; done; done"}`)
 	case word == "pack" && !afterTool:
 		tool("sky_read", `{"of":"tomorrow"}`)
 	case word == "environment" && !afterTool:

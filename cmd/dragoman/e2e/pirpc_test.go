@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pirpc"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
 )
@@ -145,8 +147,14 @@ func (p *piHub) ask(thread core.ThreadID, word string) (core.Answer, []core.Even
 // wants fails the test unless an answer is done with a text.
 func (p *piHub) wants(word, text string) []core.Event {
 	p.Helper()
-	a, all := p.ask("", word)
-	if a.End != core.KindDone || a.Text != text {
+	return p.wantsSeen(word, text, nil)
+}
+
+// wantsSeen is wants, and calls seen with each event of the answer, unless it is nil.
+func (p *piHub) wantsSeen(word, text string, seen func(core.Body)) []core.Event {
+	p.Helper()
+	all := p.follow(p.open("", word), seen)
+	if a := core.Fold(all); a.End != core.KindDone || a.Text != text {
 		p.Errorf("%s: got %s with %q (%v), want done with %q", word, a.End, a.Text, a.Fault, text)
 	}
 	return all
@@ -162,6 +170,7 @@ func of[B core.Body](events []core.Event) (all []B) {
 }
 
 func TestPiIsAnAgentOfTheHub(t *testing.T) {
+	tier.Full(t, "it plays programs of others")
 	t.Parallel()
 	for _, version := range []string{piOld, piNew} {
 		t.Run(version, func(t *testing.T) {
@@ -192,11 +201,19 @@ func piAnswers(t *testing.T, installed piInstall) {
 		t.Errorf("got the usage %+v, want 5 and 4 tokens", usage)
 	}
 
-	all = p.wants("bash", "the tool said: line 1\nline 2\nline 3\n")
 	var running string
-	for _, s := range of[core.ToolState](all) {
-		running += s.Detail
-	}
+	all = p.wantsSeen("bash", "the tool said: line 1\nline 2\nline 3\n", func(b core.Body) {
+		if s, is := b.(core.ToolState); is {
+			running += s.Detail
+		}
+		for i := 1; i <= 2; i++ { // the command waits until each line is seen
+			if strings.Contains(running, fmt.Sprintf("line %d\n", i)) {
+				if err := os.WriteFile(filepath.Join(p.home, fmt.Sprint("seen-", i)), nil, 0o600); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
 	results := of[core.ToolResult](all)
 	if !strings.HasPrefix(running, "line 1\n") || strings.Count(running, "line 1\n") != 1 || len(of[core.ToolState](all)) < 2 || len(results) != 1 || results[0].IsError {
 		t.Errorf("got the states %q and the results %+v, want each line once", running, results)

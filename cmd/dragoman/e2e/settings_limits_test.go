@@ -22,8 +22,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// early is well before the default keepalive would do anything.
-const early = 12 * time.Second
+// never is a setting of a hub that does something only long after a test.
+const never = time.Hour
 
 // bareConn connects to an address of the hub by TCP.
 func bareConn(t *testing.T, addr string) net.Conn {
@@ -33,16 +33,28 @@ func bareConn(t *testing.T, addr string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(early)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(watchdog)); err != nil {
 		t.Fatal(err)
 	}
 	return conn
 }
 
+// soon ends what is read and written at a connection in a moment: it is for what has come already.
+func soon(t *testing.T, conn net.Conn) {
+	t.Helper()
+	if err := conn.SetDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // bareHTTP2 opens an HTTP/2 connection without a client library.
 func bareHTTP2(t *testing.T, addr string) *http2.Framer {
 	t.Helper()
-	conn := bareConn(t, addr)
+	return onHTTP2(t, bareConn(t, addr))
+}
+
+func onHTTP2(t *testing.T, conn net.Conn) *http2.Framer {
+	t.Helper()
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		t.Fatal(err)
 	}
@@ -53,19 +65,33 @@ func bareHTTP2(t *testing.T, addr string) *http2.Framer {
 	return f
 }
 
+// A hub that pings early is compared with one that pings late: by default both would do it at the same time.
 func TestTheWebSocketKeepaliveIsASetting(t *testing.T) {
-	h := newTestHub(t, func(c *config.Config) {
-		c.WebSocket.PingInterval, c.WebSocket.PingTimeout = 50*time.Millisecond, 50*time.Millisecond
-	})
-	for target, addr := range map[string]string{
-		"/ws/agent": h.service.Addresses().HTTP, "/ws/acp?agent_id=mute": h.service.Addresses().HTTP, "/ws/pi": h.service.Addresses().HTTP, "/ws/editor?agent=x": h.service.Addresses().HTTP, "/": h.service.Addresses().Pi,
-	} {
+	hubs := map[string]*testHub{}
+	for name, interval := range map[string]time.Duration{"early": 50 * time.Millisecond, "late": never} {
+		hubs[name] = newTestHub(t, func(c *config.Config) {
+			c.WebSocket.PingInterval, c.WebSocket.PingTimeout = interval, 50*time.Millisecond
+		})
+	}
+	for _, target := range []string{"/ws/agent", "/ws/acp?agent_id=mute", "/ws/pi", "/ws/editor?agent=x", "/"} {
 		t.Run(target, func(t *testing.T) {
 			t.Parallel()
-			_, r := bareWebSocket(t, addr, target)
-			pings, err := unansweredPings(r)
+			open := func(h *testHub) (net.Conn, *bufio.Reader) {
+				addr := h.service.Addresses().HTTP
+				if target == "/" {
+					addr = h.service.Addresses().Pi
+				}
+				return bareWebSocket(t, addr, target)
+			}
+			kept, late := open(hubs["late"])
+			_, early := open(hubs["early"])
+			pings, err := unansweredPings(early)
 			if errors.Is(err, os.ErrDeadlineExceeded) || pings == 0 {
 				t.Errorf("got %d pings and %v, want a ping and, without a pong, the end", pings, err)
+			}
+			soon(t, kept)
+			if pings, err := unansweredPings(late); !errors.Is(err, os.ErrDeadlineExceeded) || pings > 0 {
+				t.Errorf("got %d pings and %v of a hub that pings after %v, want none", pings, err, never)
 			}
 		})
 	}
@@ -88,20 +114,47 @@ func bareWebSocket(t *testing.T, addr, path string) (net.Conn, *bufio.Reader) {
 	return conn, r
 }
 
-func TestTheWebSocketWriteTimeoutIsASetting(t *testing.T) {
-	h := newTestHub(t, func(c *config.Config) { c.WebSocket.WriteTimeout = time.Second })
-	conn, _ := bareWebSocket(t, h.service.Addresses().HTTP, "/ws/acp?agent_id=deaf")
-	var frames []byte // a masked text each, of fewer than 126 bytes, all of one id
-	for range 1000 {
-		const ask = `{"id":"d","from":"deaf","v":1,"kind":"query","payload":{}}`
-		frames = append(append(frames, 0x81, 0x80|byte(len(ask)), 0, 0, 0, 0), ask...)
-	}
-	for { // each is answered with an error, which is not read
-		if _, err := conn.Write(frames); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Fatalf("a peer that takes nothing: got it kept, want it closed within a second")
-		} else if err != nil {
-			return
+// deafPeer is a peer that asks and takes no answers.
+type deafPeer struct {
+	conn net.Conn
+	rest []byte // of what it is sending
+}
+
+// fill sends until the hub has taken nothing for so long, or has closed the connection.
+func (p *deafPeer) fill(patience time.Duration) error {
+	for {
+		if len(p.rest) == 0 { // a masked text each, of fewer than 126 bytes, all of one id
+			for range 1000 {
+				const ask = `{"id":"d","from":"deaf","v":1,"kind":"query","payload":{}}`
+				p.rest = append(append(p.rest, 0x81, 0x80|byte(len(ask)), 0, 0, 0, 0), ask...)
+			}
 		}
+		if err := p.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+			return err
+		}
+		n, err := p.conn.Write(p.rest)
+		if p.rest = p.rest[n:]; n == 0 {
+			return err
+		}
+	}
+}
+
+// A hub that gives a peer up early is compared with one that does it late, whose peer has stalled before:
+// by default it would be given up before, too.
+func TestTheWebSocketWriteTimeoutIsASetting(t *testing.T) {
+	deaf := func(timeout time.Duration) *deafPeer {
+		h := newTestHub(t, func(c *config.Config) { c.WebSocket.WriteTimeout = timeout })
+		conn, _ := bareWebSocket(t, h.service.Addresses().HTTP, "/ws/acp?agent_id=deaf")
+		return &deafPeer{conn: conn}
+	}
+	const moment = 100 * time.Millisecond
+	late := deaf(never)
+	_ = late.fill(moment)
+	if err := deaf(time.Second).fill(watchdog); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("a peer that takes nothing: got it kept, want it closed after a second")
+	}
+	if err := late.fill(moment); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a peer that takes nothing, of a hub that waits for %v: got %v, want it kept", never, err)
 	}
 }
 
@@ -130,17 +183,30 @@ func unansweredPings(r *bufio.Reader) (pings int, err error) {
 	}
 }
 
+// A hub that pings early is compared with one that pings late: by default both would do it at the same time.
 func TestTheGRPCKeepaliveIsASetting(t *testing.T) {
-	h := newTestHub(t, func(c *config.Config) { c.GRPC.PingInterval, c.GRPC.PingTimeout = time.Second, time.Second })
-	f := bareHTTP2(t, h.service.Addresses().GRPC)
-	pings := 0
+	open := func(interval time.Duration) (net.Conn, *http2.Framer) {
+		h := newTestHub(t, func(c *config.Config) { c.GRPC.PingInterval, c.GRPC.PingTimeout = interval, time.Second })
+		conn := bareConn(t, h.service.Addresses().GRPC)
+		return conn, onHTTP2(t, conn)
+	}
+	kept, late := open(never)
+	_, early := open(time.Second)
+	if pings, err := http2Pings(early); errors.Is(err, os.ErrDeadlineExceeded) || pings == 0 {
+		t.Errorf("got %d pings and %v, want a ping and, without a pong, the end", pings, err)
+	}
+	soon(t, kept)
+	if pings, err := http2Pings(late); !errors.Is(err, os.ErrDeadlineExceeded) || pings > 0 {
+		t.Errorf("got %d pings and %v of a hub that pings after %v, want none", pings, err, never)
+	}
+}
+
+// http2Pings reads the frames of HTTP/2 to their end and counts the pings.
+func http2Pings(f *http2.Framer) (pings int, err error) {
 	for {
 		frame, err := f.ReadFrame()
 		if err != nil {
-			if errors.Is(err, os.ErrDeadlineExceeded) || pings == 0 {
-				t.Errorf("got %d pings and %v, want a ping and, without a pong, the end", pings, err)
-			}
-			return
+			return pings, err
 		}
 		if p, ok := frame.(*http2.PingFrame); ok && !p.IsAck() {
 			pings++
@@ -277,12 +343,12 @@ func TestTheParallaxMessageRateCanBeUnlimited(t *testing.T) {
 	for _, limit := range []int{0, -1} {
 		h := newTestHub(t, func(c *config.Config) { c.Parallax.MessagesPerSecond = limit })
 		conn := dialFrames(t, h.service.Addresses().HTTP, "/ws/agent", client.MaxParallaxBytes)
-		ctx, cancel := context.WithTimeout(t.Context(), early)
+		ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 		defer cancel()
 		send := func(kind string, payload any) error {
 			return conn.Send(ctx, plainJSON(map[string]any{"type": kind, "id": kind, "timestamp": "2026-01-02T03:04:05Z", "payload": payload}))
 		}
-		const beats = 3000 // half a minute at the default of 100 a second
+		const beats = 15000 // longer than the test waits, at the default of 100 a second
 		sent := make(chan error, 1)
 		go func() {
 			err := send("register", map[string]any{"agentId": "quick", "capabilities": []string{"acting"}})

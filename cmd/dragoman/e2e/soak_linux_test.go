@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 var (
@@ -44,6 +46,7 @@ const (
 // "make soak" takes hours, in slices: each goes on with the directory of the one before it. Then
 // nothing may grow over the last slice, within all of them, and from one to the next.
 func TestSoak(t *testing.T) {
+	tier.Full(t, "it runs a load for 12 s")
 	t.Parallel()
 	total, every, between := time.Duration(*soakHours*float64(time.Hour)), *soakEvery, *soakBursts
 	if total == 0 {

@@ -51,7 +51,7 @@ func TestAnAgentOfAnyDialectNeedsOnlyTheHubsAddress(t *testing.T) {
 		h.await(t, "joined by flag "+dialect)
 	}
 	// A flag wins over the hub's answer.
-	agentProgram(t, nil, "--dialect", coven.Name, "--name", "overridden", "--hub", "http://"+unusedAddr(t), "--grpc-addr", h.service.Addresses().GRPC, "--", "cat")
+	agentProgram(t, nil, "--dialect", coven.Name, "--name", "overridden", "--hub", "http://"+fixedAddr(t), "--grpc-addr", h.service.Addresses().GRPC, "--", "cat")
 	h.await(t, "joined overridden")
 }
 
@@ -66,7 +66,7 @@ func TestACovenAgentIsToldThatTheHubServesNoGRPC(t *testing.T) {
 }
 
 func TestAgentWaitsForAHub(t *testing.T) {
-	addr := unusedAddr(t)
+	addr := fixedAddr(t)
 	printed := map[string]*bufio.Reader{}
 	for _, dialect := range []string{coven.Name, parallax.Dialect} {
 		_, printed[dialect] = agentProgram(t, nil, "--dialect", dialect, "--name", dialect, "--hub", "http://"+addr, "--wait", "--", "cat")
@@ -83,7 +83,7 @@ func TestAgentWaitsForAHub(t *testing.T) {
 }
 
 func TestAskWaitsForAHubAndAnAgent(t *testing.T) {
-	addr := unusedAddr(t)
+	addr := fixedAddr(t)
 	cmd := program(t, "ask", "--hub", "http://"+addr, "--wait", "kettle", "hello")
 	var answer bytes.Buffer
 	cmd.Stdout = &answer
@@ -214,7 +214,7 @@ func TestAskThatMayNotSeeTheAgentWaitsInVain(t *testing.T) {
 
 func TestWaitGivesUpWithTheTimeAndTheReason(t *testing.T) {
 	h := newTestHub(t, nil)
-	hub, unused := h.url(), "http://"+unusedAddr(t)
+	hub, unused := h.url(), "http://"+fixedAddr(t)
 	for _, tt := range []struct {
 		args []string
 		want string
@@ -247,7 +247,7 @@ func TestAgentsAreListedWithTheirNames(t *testing.T) {
 }
 
 func TestAskAndAgentWaitForAHubThatIsDrained(t *testing.T) {
-	addr := unusedAddr(t)
+	addr := fixedAddr(t)
 	h := newTestHub(t, func(c *config.Config) { c.HTTPAddr = addr })
 	if code, _, stderr := run(t, "drain", "--hub", h.url()); code != command.ExitDone {
 		t.Fatalf("draining: got %d and %s", code, stderr)

@@ -42,7 +42,7 @@ func (s *screen) Write(p []byte) (int, error) {
 // await waits until the terminal was shown what the pattern matches, and returns its submatches.
 func (s *screen) await(t *testing.T, pattern string) []string {
 	t.Helper()
-	limit := time.After(10 * time.Second)
+	limit := time.After(time.Minute)
 	for match := regexp.MustCompile(pattern); ; {
 		s.mu.Lock()
 		text, more := s.text.String(), s.more

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // patience is how long one installation may take.
@@ -22,9 +24,10 @@ var unreachable = regexp.MustCompile(`\b(EAI_AGAIN|ENOTFOUND|ECONNREFUSED|ECONNR
 	`|Temporary failure resolving|Could not resolve '|Could not connect to|Unable to connect to|Connection failed|Connection timed out|Network is unreachable` +
 	`|dial tcp: lookup |dial tcp [^ ]+: |TLS handshake timeout`)
 
-// Run runs a command that downloads or unpacks something.
+// Run runs a command that downloads or unpacks something. It leaves the test to make test-full.
 func Run(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
+	tier.Full(t, "it installs programs of others")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)

@@ -55,7 +55,7 @@ func TestTheAuditSurvivesARestart(t *testing.T) {
 			t.Errorf("got %d and %s, want a refusal", status, b)
 		}
 		_, body = get("root-secret-0123456789")
-		stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		stop, cancel := context.WithTimeout(context.Background(), time.Minute)
 		if err := s.Stop(stop, "test"); err != nil {
 			t.Errorf("stopping: got %v, want no error", err)
 		}

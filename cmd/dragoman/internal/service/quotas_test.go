@@ -43,7 +43,7 @@ func TestEveryDialectSaysAQuotaInItsOwnWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		stop, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.Stop(stop, "test"); err != nil {
 			t.Errorf("stopping: got %v, want no error", err)

@@ -130,7 +130,7 @@ func shake(addr string, roots *authority, change ...func(*tls.Config)) (name str
 		return "", err
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	conn.SetDeadline(time.Now().Add(time.Minute))
 	return conn.ConnectionState().PeerCertificates[0].Subject.CommonName + " " + conn.ConnectionState().NegotiatedProtocol, nil
 }
 
@@ -155,7 +155,7 @@ func TestEveryTCPListenerSpeaksTLSOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain.SetDeadline(time.Now().Add(10 * time.Second))
+		plain.SetDeadline(time.Now().Add(time.Minute))
 		io.WriteString(plain, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		answer, _ := io.ReadAll(plain)
 		plain.Close()

@@ -112,7 +112,7 @@ func TestEveryWayInHasItsEntry(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			stop, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			if err := s.Stop(stop, "test"); err != nil {
 				t.Errorf("stopping: got %v, want no error", err)
@@ -204,12 +204,24 @@ func TestABadTokenOverMCPDoesNotAuthenticateTheConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		stop, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.Stop(stop, "test"); err != nil {
 			t.Errorf("stopping: got %v, want no error", err)
 		}
 	}()
+	again := func(conn net.Conn, r *bufio.Reader, token string) int {
+		t.Helper()
+		const body = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s", token, len(body), body)
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		return resp.StatusCode
+	}
 	ping := func(token string) (net.Conn, *bufio.Reader, int) {
 		t.Helper()
 		conn, err := net.Dial("tcp", s.Addresses().HTTP)
@@ -217,16 +229,8 @@ func TestABadTokenOverMCPDoesNotAuthenticateTheConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { conn.Close() })
-		const body = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
-		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s", token, len(body), body)
 		r := bufio.NewReader(conn)
-		resp, err := http.ReadResponse(r, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		return conn, r, resp.StatusCode
+		return conn, r, again(conn, r, token)
 	}
 	proven, provenReader, status := ping(good)
 	if status != http.StatusOK {
@@ -239,12 +243,11 @@ func TestABadTokenOverMCPDoesNotAuthenticateTheConnection(t *testing.T) {
 	for range 20 { // more than the share of 16
 		ping("bad-0123456789")
 	}
-	_ = oldest.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = oldest.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := oldestReader.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the first connection with a bad token: got %v, want it closed to make room", err)
 	}
-	_ = proven.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	if _, err := provenReader.ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the connection with a good token: got %v, want it open", err)
+	if status := again(proven, provenReader, good); status != http.StatusOK {
+		t.Errorf("the connection with a good token: got %d, want 200 there", status)
 	}
 }

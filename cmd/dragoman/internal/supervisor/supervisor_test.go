@@ -21,7 +21,7 @@ import (
 )
 
 // watchdog bounds the waits of a test. Only a failing test reaches it.
-const watchdog = 30 * time.Second
+const watchdog = 2 * time.Minute
 
 // supervising is a hub with a Supervisor.
 type supervising struct {

@@ -1,14 +1,35 @@
-// A client of one of the two npm packages calls agent_ask, and prints what became of it as JSON.
+// A client of one of the two npm packages calls agent_ask. It prints a line "progress" whenever it is told
+// of some, and at last what became of the call as JSON.
 //
 //	node client.mjs sdk|client URL plain|oauth CONTENT [cancel]
 //
-// It gives up after three seconds without progress.
+// It gives up after three seconds without progress, on a clock that goes on by two with each progress.
+const patience = 3000, step = 2000;
+const clock = { now: 0, timers: new Map() };
+const { setTimeout: start, clearTimeout: stop } = globalThis;
+globalThis.setTimeout = (act, ms, ...rest) => {
+	if (ms !== patience) return start(act, ms, ...rest);
+	const timer = { ref: () => timer, unref: () => timer };
+	clock.timers.set(timer, { due: clock.now + ms, act: () => act(...rest) });
+	return timer;
+};
+globalThis.clearTimeout = timer => { if (!clock.timers.delete(timer)) stop(timer); };
+const goOn = ms => {
+	clock.now += ms;
+	for (const [timer, { due, act }] of clock.timers) {
+		if (due <= clock.now) {
+			clock.timers.delete(timer);
+			act();
+		}
+	}
+};
+
 const [library, url, login, content, cancel] = process.argv.slice(2);
 const old = library === "sdk";
 const { Client } = await import(old ? "@modelcontextprotocol/sdk/client/index.js" : "@modelcontextprotocol/client");
 const { StreamableHTTPClientTransport } = await import(old ? "@modelcontextprotocol/sdk/client/streamableHttp.js" : "@modelcontextprotocol/client");
 
-const said = { progress: [], asked: [] };
+const said = { progress: [], asked: [], timed: 0 };
 const client = new Client({ name: "test", version: "1" }, {
 	capabilities: { elicitation: { form: {} } },
 	...(old ? {} : { versionNegotiation: { mode: "auto" } }),
@@ -34,9 +55,12 @@ try {
 	said.version = old ? undefined : client.getNegotiatedProtocolVersion?.();
 	const abort = new AbortController();
 	const options = {
-		timeout: 3000, resetTimeoutOnProgress: true, signal: abort.signal,
+		timeout: patience, resetTimeoutOnProgress: true, signal: abort.signal,
 		onprogress: p => {
 			said.progress.push([p.progress, p.message]);
+			console.log("progress");
+			said.timed += clock.timers.size && 1; // its patience is on the clock
+			goOn(step);
 			if (cancel) abort.abort("the user has changed his mind");
 		},
 	};

@@ -1,5 +1,8 @@
 // An agent made of the published package @parallaxai/sdk-typescript, as its README
-// shows: it connects through the gateway and answers in capitals.
+// shows: it connects through the gateway and answers in capitals. Behind each line that it prints is
+// after how many milliseconds.
+const write = process.stdout.write.bind(process.stdout);
+process.stdout.write = (text, ...rest) => write(String(text).replace(/\n/g, ` @${Math.floor(performance.now())}\n`), ...rest);
 const { ParallaxAgent } = require('@parallaxai/sdk-typescript');
 
 class Shout extends ParallaxAgent {
