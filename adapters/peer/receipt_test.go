@@ -14,9 +14,9 @@ func TestAReceiptOfATaskAtAnotherHubWaitsForItsOwner(t *testing.T) {
 	bob := all["b"].join(t, all, core.Card{ID: "bob"})
 	asked := ask(t, all["a"].person("ann"), core.ToAgent("bob"))
 	held := assigned(t, bob)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := all["a"].Recorded(ctx, asked, 1); err != nil || !held.IsRecorded() {
+	if err := all["a"].Recorded(ctx, asked, 1); err != nil || !held.HasRecorded(1) {
 		t.Errorf("got %v, want that the owner has recorded it", err)
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)

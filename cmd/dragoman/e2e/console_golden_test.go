@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	corehub "github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -94,6 +95,7 @@ func (h *testHub) replay(t *testing.T, agent hubAgent, asker *corehub.Session, l
 
 // Each shape of task in the recorded conversations is shown in each tab as it is in the log.
 func TestTheConsoleShowsTheGoldenConversations(t *testing.T) {
+	tier.Full(t, "it opens a browser")
 	t.Parallel()
 	all := goldenLogs(t)
 	if len(all) < 40 {

@@ -27,6 +27,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
@@ -153,6 +154,7 @@ func TestTheGRPCListenerJudgesSignaturesAsCovensGateway(t *testing.T) {
 
 // A connection lasts as long as its JWT, over a stream of gRPC and a WebSocket.
 func TestAConnectionEndsWhenItsJWTExpires(t *testing.T) {
+	tier.Full(t, "it waits until a token expires")
 	idp := newIdentityProvider(t)
 	h := newTestHub(t, func(c *config.Config) {
 		c.Auth.JWT = config.Issuers{{Issuer: idp.url, Audience: "dragoman", JWKS: idp.url + "/keys"}}

@@ -15,12 +15,14 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/demo"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // The demo stays: it prints the address of its console, the dialects go on talking, an agent waits
 // for a person and obeys, and an interrupt ends everything.
 func TestTheDemoStaysUntilItIsInterrupted(t *testing.T) {
+	tier.Full(t, "it waits for seconds")
 	t.Parallel()
 	cmd := program(t, "demo", "--stay")
 	var stderr bytes.Buffer

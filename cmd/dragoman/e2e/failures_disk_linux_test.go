@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // readiness returns what /readyz answers.
@@ -92,6 +93,7 @@ func wantLoss(t *testing.T, printed string, code int, tasks, why string) {
 // A disk was full and has space again. What was reported done in the meantime is recorded without a
 // restart and survives a kill, and readiness, GET /v1/hub and the log report the journal.
 func TestFullDiskLosesTasksReportedDone(t *testing.T) {
+	tier.Full(t, "it fills a disk")
 	coretest.OnDisk(t, func(t *testing.T, disk *coretest.Disk) {
 		t.Setenv(endsUnrecorded, "1h")
 		dir := filepath.Join(disk.Dir, "data")
@@ -160,6 +162,7 @@ func TestFullDiskLosesTasksReportedDone(t *testing.T) {
 }
 
 func TestStoppingOnAFullDiskReportsTheLoss(t *testing.T) {
+	tier.Full(t, "it fills a disk")
 	coretest.OnDisk(t, func(t *testing.T, disk *coretest.Disk) {
 		t.Setenv(endsUnrecorded, "1h")
 		h := serveHub(t, filepath.Join(disk.Dir, "data"), "interval")
@@ -177,6 +180,7 @@ func TestStoppingOnAFullDiskReportsTheLoss(t *testing.T) {
 // The data directory of a running hub is moved away. Nothing is reported as recorded any more, and
 // the hub notices without a write. It goes on when the same directory is back.
 func TestRecordedInADirectoryThatWasRemoved(t *testing.T) {
+	tier.Full(t, "it waits for a journal that fails")
 	t.Setenv(endsUnrecorded, "1h")
 	dir := filepath.Join(t.TempDir(), "data")
 	first := serveHub(t, dir, "interval")

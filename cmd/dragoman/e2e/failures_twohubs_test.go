@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // externalNATS starts a NATS server that hubs share, and returns its address.
@@ -37,6 +38,7 @@ func externalNATS(t *testing.T) string {
 // Two hubs get one NATS server and one name by mistake. The second ends the tasks of the first,
 // which stops: it tells nobody of an end as recorded that the journal does not have.
 func TestTwoHubsOfOneNameContradictEachOther(t *testing.T) {
+	tier.Full(t, "it waits for a takeover")
 	t.Parallel()
 	at := externalNATS(t)
 	serve := func() *servedHub {

@@ -20,6 +20,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/proto/parallax/confidence"
 	"github.com/dragoman-hub/dragoman/proto/parallax/registry"
@@ -141,6 +142,7 @@ func TestARegisteredConfidenceAgentIsCalled(t *testing.T) {
 }
 
 func TestARefusedRegistrationSaysWhatToChange(t *testing.T) {
+	tier.Full(t, "it waits for retries of seconds")
 	h := newTestHub(t, nil)
 	a, stop := startConfidenceAgent(t)
 	other, _ := startConfidenceAgent(t)
@@ -176,6 +178,7 @@ func TestARefusedRegistrationSaysWhatToChange(t *testing.T) {
 }
 
 func TestALeaseThatIsNotRenewedExpires(t *testing.T) {
+	tier.Full(t, "it waits for a lease of seconds")
 	h := newTestHub(t, nil)
 	a, _ := startConfidenceAgent(t)
 	q := registration("shout", a.endpoint)
@@ -211,6 +214,7 @@ func TestALeaseBelongsToItsPrincipal(t *testing.T) {
 }
 
 func TestTheRegistryListsAndWatchesAgents(t *testing.T) {
+	tier.Full(t, "it waits for leases of seconds")
 	t.Parallel()
 	h := newTestHub(t, nil)
 	a, _ := startConfidenceAgent(t)

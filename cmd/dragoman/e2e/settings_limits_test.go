@@ -20,6 +20,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // never is a setting of a hub that does something only long after a test.
@@ -67,6 +68,7 @@ func onHTTP2(t *testing.T, conn net.Conn) *http2.Framer {
 
 // A hub that pings early is compared with one that pings late: by default both would do it at the same time.
 func TestTheWebSocketKeepaliveIsASetting(t *testing.T) {
+	tier.Full(t, "it waits for a timeout of seconds")
 	hubs := map[string]*testHub{}
 	for name, interval := range map[string]time.Duration{"early": 50 * time.Millisecond, "late": never} {
 		hubs[name] = newTestHub(t, func(c *config.Config) {
@@ -142,6 +144,7 @@ func (p *deafPeer) fill(patience time.Duration) error {
 // A hub that gives a peer up early is compared with one that does it late, whose peer has stalled before:
 // by default it would be given up before, too.
 func TestTheWebSocketWriteTimeoutIsASetting(t *testing.T) {
+	tier.Full(t, "it waits for a timeout of seconds")
 	deaf := func(timeout time.Duration) *deafPeer {
 		h := newTestHub(t, func(c *config.Config) { c.WebSocket.WriteTimeout = timeout })
 		conn, _ := bareWebSocket(t, h.service.Addresses().HTTP, "/ws/acp?agent_id=deaf")
@@ -185,6 +188,7 @@ func unansweredPings(r *bufio.Reader) (pings int, err error) {
 
 // A hub that pings early is compared with one that pings late: by default both would do it at the same time.
 func TestTheGRPCKeepaliveIsASetting(t *testing.T) {
+	tier.Full(t, "it waits for a timeout of seconds")
 	open := func(interval time.Duration) (net.Conn, *http2.Framer) {
 		h := newTestHub(t, func(c *config.Config) { c.GRPC.PingInterval, c.GRPC.PingTimeout = interval, time.Second })
 		conn := bareConn(t, h.service.Addresses().GRPC)

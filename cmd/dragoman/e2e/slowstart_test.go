@@ -6,11 +6,14 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // A NATS server that takes the connection and says nothing keeps a hub from its journal, as a large journal
 // does.
 func TestAHubThatStartsForLongerThanAMomentSaysSo(t *testing.T) {
+	tier.Full(t, "it waits for seconds")
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

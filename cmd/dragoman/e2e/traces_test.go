@@ -28,6 +28,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/link"
 	covenpb "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
@@ -322,6 +323,7 @@ func TestAnUnsampledParentStaysUnsampledAndAMalformedOneIsIgnored(t *testing.T) 
 // Nothing listens at the address of the collector, or what does never answers: questions are answered
 // as ever, and what is not exported is counted.
 func TestACollectorThatIsAwayDisturbsNothing(t *testing.T) {
+	tier.Full(t, "it waits for retries of seconds")
 	t.Parallel()
 	away := newCollector(t)
 	away.Close()

@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // agentProgram runs the program as an agent, and returns its log.
@@ -108,6 +109,7 @@ func TestAskWaitsForAHubAndAnAgent(t *testing.T) {
 }
 
 func TestAskThatWaitsForAnAgentLeavesOneFailedTask(t *testing.T) {
+	tier.Full(t, "it waits for seconds")
 	for to, flags := range map[string][]string{
 		"kettle":                nil,
 		"capability:tea,coffee": {"--capability", "tea", "--capability", "coffee"},
@@ -194,6 +196,7 @@ func TestAskWaitsForAPeerThatIsFoundByItsIDAlone(t *testing.T) {
 
 // Who may ask an agent but not see it does not find it: see docs/rights.md.
 func TestAskThatMayNotSeeTheAgentWaitsInVain(t *testing.T) {
+	tier.Full(t, "it waits for seconds")
 	h := newTestHub(t, ruled(t, `  - {who: alice, may: ask, to: "*"}`))
 	agentProgram(t, nil, "--dialect", acp.Dialect, "--name", "kettle", "--capability", "tea", "--token", "bob", "--hub", h.url(), "--", "cat")
 	h.await(t, "joined kettle")
