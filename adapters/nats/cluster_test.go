@@ -40,6 +40,7 @@ func member(dir, name, secret string, at []string, n int) nats.Options {
 // a.
 func formed(t testing.TB, change func(*nats.Options)) map[string]*nats.Journal {
 	t.Helper()
+	tier.Full(t, "it runs three servers")
 	at, names := addresses(t, 3), []string{"a", "b", "c"}
 	type started struct {
 		name string
@@ -76,7 +77,6 @@ func formed(t testing.TB, change func(*nats.Options)) map[string]*nats.Journal {
 }
 
 func TestEmbeddedServersFormACluster(t *testing.T) {
-	tier.Full(t, "it runs three servers")
 	hubs := formed(t, nil)
 	for name, j := range hubs {
 		task := core.TaskID(core.NewID())
@@ -198,7 +198,6 @@ func TestABadClusterIsRefused(t *testing.T) {
 }
 
 func TestHubsOnAnExternalClusterShareAJournal(t *testing.T) {
-	tier.Full(t, "it runs three servers")
 	url := externalCluster(t)
 	coretest.SharedJournal(t, func(t *testing.T) func(string) journal.Shared {
 		nc, err := client.Connect(url)
@@ -222,7 +221,6 @@ func TestHubsOnAnExternalClusterShareAJournal(t *testing.T) {
 }
 
 func TestClaimsOfAnExternalClusterHaveOneHolder(t *testing.T) {
-	tier.Full(t, "it runs three servers")
 	at := externalCluster(t)
 	var hubs []*nats.Journal
 	for _, name := range []string{"a", "b", "c"} {
@@ -234,6 +232,7 @@ func TestClaimsOfAnExternalClusterHaveOneHolder(t *testing.T) {
 // externalCluster starts three NATS servers that are not embedded and returns their addresses.
 func externalCluster(t testing.TB) string {
 	t.Helper()
+	tier.Full(t, "it runs three servers")
 	var routes []*url.URL
 	for _, at := range addresses(t, 3) {
 		routes = append(routes, &url.URL{Scheme: "nats-route", Host: at})
