@@ -9,13 +9,11 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // Agents of every dialect that know the addresses of several hubs join one that serves, and go to the next
 // one when theirs is drained or dies. So do the commands.
 func TestAgentsGoToTheNextOfSeveralAddresses(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := startCluster(t, 3)
 	a, b, c := all[0], all[1], all[2]

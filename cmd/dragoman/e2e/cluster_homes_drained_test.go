@@ -12,13 +12,11 @@ import (
 	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // While a hub that has the sessions of clients is drained, who comes to another hub is served there,
 // and who was there before gets what it has asked for.
 func TestNewClientsAreServedWhileAHomeIsDrained(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := startCluster(t, 3)
 	old := piAt(t, all[0])

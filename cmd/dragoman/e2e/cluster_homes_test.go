@@ -20,7 +20,6 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
@@ -64,7 +63,6 @@ func joinWorker(t *testing.T, at *clusterHub, id core.AgentID) *worker {
 
 // A client of each dialect talks at one hub, goes on at the next, then at the third.
 func TestClientsFindTheirOwn(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Setenv("DRAGOMAN_A2A_PUSH_TARGETS", "any")
 	t.Setenv("DRAGOMAN_PARALLAX_WEBHOOK_TARGETS", "any")
 	all := startCluster(t, 3)

@@ -15,7 +15,6 @@ import (
 	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/link"
 	coven "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
@@ -29,7 +28,6 @@ type repeatable func(t *testing.T, h *clusterHub, key, content string) (id strin
 // A request that is sent again, in each dialect that has keys: to two hubs at once, and to another one
 // after its hub was killed.
 func TestARequestThatIsSentAgainOpensOneTaskInTheCluster(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := startCluster(t, 3)
 	a, b, c := all[0], all[1], all[2]

@@ -6,13 +6,11 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // With two of three hubs gone nobody may take them over: the lists of the last one say whose tasks they
 // lack, until those hubs are back.
 func TestListsSayWhichHubsTheyMiss(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := startCluster(t, 3)
 	a := all[0]

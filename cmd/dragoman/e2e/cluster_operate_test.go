@@ -8,11 +8,9 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core/cluster"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 func TestHubsOfAClusterAreRefusedAndForgotten(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := startCluster(t, 3)
 	t.Run("a second hub of a name is refused and told who has it", func(t *testing.T) { refusesASecondOfAName(t, all) })
@@ -67,7 +65,6 @@ func TestAHubThatWaitsForOthersCanBeStopped(t *testing.T) {
 }
 
 func TestHubsOfDifferentClustersSayThatTheyAre(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := newCluster(t, 3)
 	a, b := all[0], all[1]
@@ -79,7 +76,6 @@ func TestHubsOfDifferentClustersSayThatTheyAre(t *testing.T) {
 }
 
 func TestAllHubsAreStoppedAtOnce(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := startCluster(t, 3)
 	for _, h := range all { // reading the audit waits until every entry so far is stored

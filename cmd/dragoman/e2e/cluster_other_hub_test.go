@@ -11,12 +11,10 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // What a hub tells of an agent that is at another one, and what a command says of a hub that stands still.
 func TestAHubTellsOfAnotherOne(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := startCluster(t, 3)
 	a, b, c := all[0], all[1], all[2]

@@ -13,7 +13,6 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/question"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
@@ -36,7 +35,6 @@ func (h *clusterHub) openQuestion(before string) (id string) {
 }
 
 func TestPeopleToolsAndNoticesOverThreeHubs(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := startCluster(t, 3)
 	withdrawn := peopleAtEveryHub(t, all)

@@ -12,12 +12,10 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // A key registers at one hub, is approved at another and revoked at a third.
 func TestAPrincipalThatRegisteredAtOneHubIsKnownAtAll(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Setenv("DRAGOMAN_AUTH_TOKENS", tokensFile(t, "alice", "root"))
 	t.Setenv("DRAGOMAN_AUTH_REGISTRATION", "pending")
 	all := newCluster(t, 3)

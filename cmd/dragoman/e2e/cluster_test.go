@@ -7,11 +7,9 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core/cluster"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 func TestThreeHubsAreOneForTheirUsers(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := startCluster(t, 3)
 	gone := anAgentIsFoundAtAllHubs(t, all)

@@ -14,14 +14,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
 // A hub that waits for the others of its cluster says so to everybody, at once, and then serves on the
 // same listeners.
 func TestAHubThatWaitsForOthersAnswersAtOnce(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := newCluster(t, 3)
 	a, b, c := all[0], all[1], all[2]

@@ -12,7 +12,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // startCutCluster starts three hubs between which all connections lead through proxies. cut takes
@@ -63,7 +62,6 @@ func (c hubCluster) throughProxies(t testing.TB) map[string]*proxy {
 // A hub that is cut off from the others takes nothing new and shows no ends. Its tasks end once, at
 // the others, and once it hears them again it shows those ends.
 func TestRoutesBetweenHubsAreCut(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	hubs, cut, heal := startCutCluster(t)
 	load := startLoad(hubs)

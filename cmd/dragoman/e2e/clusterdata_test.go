@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // legacy is what was done at a hub, and has to be found at every hub from then on.
@@ -26,7 +25,6 @@ type legacy struct {
 // A hub that was alone brings its journal along. From then on it outlives a restart of all, the disk of
 // one hub, a hub that is gone for good, and all disks if there are copies of them.
 func TestTheJournalOfAHubOutlivesIt(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	hubs := newCluster(t, 4)
 	a, b, c, d := hubs[0], hubs[1], hubs[2], hubs[3]

@@ -7,13 +7,11 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/core/coretest"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // The disk of one hub is full for a while. All go on, since two others store what it tells, and in
 // the end every task has one end.
 func TestTheDiskOfOneHubIsFull(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	coretest.OnDisk(t, func(t *testing.T, disk *coretest.Disk) {
 		hubs := newCluster(t, 3)

@@ -16,13 +16,11 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // Each hub is drained and started again, one after the other, while agents and clients of every
 // dialect work. What an agent was given is answered, and whoever comes is told where to go.
 func TestARollingUpgradeLosesNothing(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := startCluster(t, 3)
 	load := startPatientLoad(all, watchdog) // an agent may not leave with what it was given

@@ -2,14 +2,11 @@ package e2e
 
 import (
 	"testing"
-
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // All hubs are killed at once under load, and start again. What they had acknowledged is there, and
 // each ends what its life before had left.
 func TestAllHubsAreRestartedUnderLoad(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	hubs := startCluster(t, 3)
 	load := startLoad(hubs)

@@ -20,6 +20,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core/cluster"
 	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // hubCluster is several hubs, each a process, that work as one. They are named a, b, c and so on.
@@ -70,6 +71,9 @@ func newCluster(t testing.TB, n int, args ...string) hubCluster {
 // newHubs returns hubs that have not started yet, and a name each.
 func newHubs(t testing.TB, n int, args ...string) (c hubCluster) {
 	t.Helper()
+	if n > 2 {
+		tier.Full(t, "it runs three hubs")
+	}
 	for i := range n {
 		h := &clusterHub{t: t, name: string(rune('a' + i)), dir: t.TempDir(), grpc: fixedAddr(t), pi: fixedAddr(t)}
 		h.Client = &client.Client{URL: "http://" + fixedAddr(t), HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}

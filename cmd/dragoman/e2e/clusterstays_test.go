@@ -8,13 +8,11 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // One hub is drained and stopped. Who is connected to another one stays connected there, also a client
 // of pi, unless its sessions are at the hub that stops.
 func TestConnectionsOfOtherHubsSurviveADrain(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	t.Parallel()
 	all := startCluster(t, 3)
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)

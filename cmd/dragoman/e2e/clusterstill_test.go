@@ -9,13 +9,11 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // Each of three hubs leads the stream of another one. While one stands still, that other one stores
 // nothing, until the servers have elected another leader: soon, not once they have waited for it.
 func TestAHubThatStandsStillDelaysNobodyForLong(t *testing.T) {
-	tier.Full(t, "it runs three hubs")
 	all := startCluster(t, 3)
 	for _, h := range all {
 		joinWorker(t, h, core.AgentID("agent-"+h.name))
