@@ -174,6 +174,21 @@ func TestABadFrameIsRefusedWithWhatToChange(t *testing.T) {
 	}
 }
 
+func TestARefusalRepeatsNoNameThatIsTooLong(t *testing.T) {
+	long := strings.Repeat("x", core.MaxIDBytes+1)
+	for _, frame := range []string{
+		`{"call":{"id":"` + long + `","act":"jion"}}`,
+		`{"event":{"task":"` + long + `","kind":"text","body":{"txet":"hi"}}}`,
+		`{"answer":{"execution":"` + long + `","output":1,"is_eror":true}}`,
+	} {
+		_, err := wire.Decode([]byte(frame), limit)
+		var r *wire.Refusal
+		if !errors.As(err, &r) || r.ID != "" || r.Task != "" || r.Execution != "" {
+			t.Errorf("%.30s…: got %+v, want a refusal without names", frame, r)
+		}
+	}
+}
+
 func TestWhatTravelsMayHaveMembersThatTheHubDoesNotKnow(t *testing.T) {
 	for frame, want := range map[string]map[string]string{
 		`{"call":{"id":"1","act":"open","command":{"request":{"to":"a","content":"?","dedline":"x","mood":1}}}}`: {"dedline": "deadline", "mood": ""},

@@ -62,7 +62,7 @@ var socketCases = []socketCase{
 	{name: "a ping of one byte at a time", sent: frame(fin|ping, "slow"), want: "pong slow", slowly: true},
 	{name: "a pong that nobody asked for", sent: frame(fin|pong, "hello"), want: ""},
 	{name: "pongs and a ping", sent: frame(fin|pong, "x") + frame(fin|ping, "y") + frame(fin|pong, "z"), want: "pong y"},
-	{name: "ten pings", sent: strings.Repeat(frame(fin|ping, "x"), 10), want: "pong x" + strings.Repeat(", pong x", 9)},
+	{name: "ten pings", sent: strings.Repeat(frame(fin|ping, "x"), 10), want: "pong x"},
 
 	// 3: reserved bits
 	{name: "RSV1", sent: frame(fin|rsv1|text, asking("a")), want: "close 1002"},

@@ -142,7 +142,6 @@ func TestARegisteredConfidenceAgentIsCalled(t *testing.T) {
 }
 
 func TestARefusedRegistrationSaysWhatToChange(t *testing.T) {
-	tier.Full(t, "it waits for retries of seconds")
 	h := newTestHub(t, nil)
 	a, stop := startConfidenceAgent(t)
 	other, _ := startConfidenceAgent(t)
@@ -214,7 +213,6 @@ func TestALeaseBelongsToItsPrincipal(t *testing.T) {
 }
 
 func TestTheRegistryListsAndWatchesAgents(t *testing.T) {
-	tier.Full(t, "it waits for leases of seconds")
 	t.Parallel()
 	h := newTestHub(t, nil)
 	a, _ := startConfidenceAgent(t)
