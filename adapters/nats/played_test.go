@@ -15,6 +15,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
@@ -69,6 +70,7 @@ type played struct {
 
 func startPlayed(t *testing.T, p player) *played {
 	t.Helper()
+	tier.Full(t, "three NATS servers")
 	text, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)

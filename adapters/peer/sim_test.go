@@ -53,7 +53,7 @@ func TestSimulate(t *testing.T) {
 			t.Error(b)
 		}
 	default:
-		simulateAll(t, first, tier.Pick(min(*simSchedules, 20), *simSchedules))
+		simulateAll(t, first, tier.Pick(min(*simSchedules, 10), *simSchedules))
 	}
 }
 
