@@ -275,14 +275,14 @@ func (p *tab) run(expression string) (json.RawMessage, error) {
 // anew meanwhile.
 func (p *tab) await(expression string) string {
 	p.Helper()
-	const poll = `new Promise((found, none) => { const end = Date.now() + 30000; const look = async () => {
+	const poll = `new Promise((found, none) => { const end = Date.now() + %d; const look = async () => {
 		let v; try { v = await (%s); } catch (e) { v = undefined; }
 		if (v) found(v); else if (Date.now() > end) none(new Error('it does not become true')); else setTimeout(look, 20);
 	}; look(); })`
 	var value json.RawMessage
 	var err error
 	for range 5 {
-		if value, err = p.run(fmt.Sprintf(poll, expression)); err == nil {
+		if value, err = p.run(fmt.Sprintf(poll, watchdog.Milliseconds(), expression)); err == nil {
 			var text string
 			if json.Unmarshal(value, &text) != nil {
 				text = string(value)
