@@ -26,10 +26,10 @@ run: build # the hub, with its journal in ./data
 demo: build # one hub and an agent of each dialect, each asking every other
 	./bin/dragoman demo
 
-test: # the tests that a change needs, within 5 minutes, with the race detector (which needs a C compiler)
+test: # the tests that a change needs, within 5 minutes; the core with the race detector, which needs a C compiler
 	bash .ci/test
 
-test-full: # every test, with a report; ONLY=adapters/mcp for those of a folder
+test-full: # every test and fault that tests have to find, make cover, with a report; ONLY=adapters/mcp for those of a folder
 	ONLY='$(ONLY)' bash .ci/test-full
 
 stress: # TEST=name beside four busy neighbours, 100 times or for 20 minutes

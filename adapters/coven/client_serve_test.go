@@ -15,7 +15,7 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// serve connects an coreagent.Agent to a gateway, in a bubble.
+// serve connects an [agent.Agent] to a gateway, in a bubble.
 func serve(t *testing.T, card core.Card, work func(context.Context, coreagent.Turn) error) *gateway {
 	t.Helper()
 	server, end := coretest.ProtoPipe[pb.AgentMessage, pb.ServerMessage](64)

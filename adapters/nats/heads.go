@@ -300,8 +300,9 @@ func (h *heads) add(place uint64, task core.TaskID, lines []byte) error {
 	return nil
 }
 
-// headOf returns the head of a task of which a message has events up to seq, the last of which is given. It is nil if
-// they were appended again, behind an end that was dropped.
+// headOf returns the head of a task, and begins one if there is none. A message has events of the task: last is the line
+// of the last of them, and seq its sequence number. The head is nil if it was dropped after the task had ended, and
+// these events were only appended again.
 func (h *heads) headOf(task core.TaskID, seq uint64, last []byte) (*head, error) {
 	if d := h.of[task]; d != nil {
 		return d, nil

@@ -43,7 +43,7 @@ func play(text string) error {
 		return err
 	}
 	defer j.Close()
-	fmt.Fprintln(os.Stdout, j.Life().Epoch)
+	fmt.Fprintln(os.Stdout, j.Life().Hub, j.Life().Epoch)
 	for seq := uint64(1); ; seq++ {
 		body := core.Body(core.Text{Text: "on and on "})
 		if seq == 1 {
@@ -70,7 +70,7 @@ type played struct {
 
 func startPlayed(t *testing.T, p player) *played {
 	t.Helper()
-	tier.Full(t, "three NATS servers")
+	tier.Full(t, "it runs three NATS servers")
 	text, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
@@ -101,14 +101,14 @@ func startPlayed(t *testing.T, p player) *played {
 func (a *played) until(t *testing.T, seq uint64) {
 	t.Helper()
 	for (seq == 0 || a.last < seq) && a.out.Scan() {
-		n, err := strconv.ParseUint(a.out.Text(), 10, 64)
-		switch {
-		case err != nil:
+		var err error
+		if a.life.Epoch == 0 {
+			_, err = fmt.Sscan(a.out.Text(), &a.life.Hub, &a.life.Epoch)
+		} else {
+			a.last, err = strconv.ParseUint(a.out.Text(), 10, 64)
+		}
+		if err != nil {
 			t.Fatalf("the hub printed %q: %v", a.out.Text(), err)
-		case a.life.Epoch == 0:
-			a.life = journal.Life{Hub: "a", Epoch: n}
-		default:
-			a.last = n
 		}
 	}
 	if a.last < seq {

@@ -13,7 +13,7 @@ import (
 )
 
 func TestAServerThatDoesNotAnswerIsUnreachableForReadersWhoMayTryAgain(t *testing.T) {
-	tier.Full(t, "it waits for five seconds")
+	tier.Full(t, "it waits until a read gives up after five seconds")
 	t.Parallel()
 	s := external(t)
 	var log bytes.Buffer

@@ -106,7 +106,7 @@ func TestAHubThatAsksAgainForATaskGetsItAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i > 0 {
-			limited, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			limited, cancel := context.WithTimeout(t.Context(), patience)
 			frame, err := other.Receive(limited)
 			cancel()
 			if err != nil {

@@ -29,7 +29,7 @@ func TestAnInquiryThatNobodyWaitsForIsGivenUp(t *testing.T) {
 		})
 	}
 	waiting.Wait()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := quick.Ask(ctx, all["a"].Hub, "b", core.Principal{}, ""); err != nil {
 		t.Errorf("got %v, want the answer to what somebody waits for", err)

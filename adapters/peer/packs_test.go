@@ -227,7 +227,7 @@ func TestOfTwoPacksThatCollideTheFirstStays(t *testing.T) {
 			refused++ // it came so late that it was refused at once
 		}
 	}
-	for late := time.Now().Add(20 * time.Second); refused+closed(one, other) < 1 && time.Now().Before(late); {
+	for late := time.Now().Add(patience); refused+closed(one, other) < 1 && time.Now().Before(late); {
 		time.Sleep(time.Millisecond)
 	}
 	for name, n := range all {

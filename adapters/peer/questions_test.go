@@ -31,7 +31,7 @@ func watching(s *hub.Session, thread core.ThreadID, with core.AgentID) *hub.Sess
 // shown waits until somebody is shown a question, or how it ended.
 func shown(t testing.TB, s *hub.Session) *question.Update {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
 		b, err := s.Next(ctx)

@@ -106,7 +106,7 @@ func TestACommandDoesNotGoBackToTheHubThatPassedIt(t *testing.T) {
 	if err := all["a"].person("ann").Cancel(id, "enough"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for ; all["b"].Counters()["peer.refused"] == 0; runtime.Gosched() {
 		if ctx.Err() != nil {

@@ -288,7 +288,7 @@ func TestALongAnswerGoesToOtherHubsOnceSomebodyWantsIt(t *testing.T) {
 		t.Errorf("got %d bytes told of an answer of %d, want that the others are told of it alone", got, len(answer))
 	}
 	for _, at := range []string{"a", "b", "c"} {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		turns := all[at].Turns(ctx, ann, "plan")
 		for at == "c" && len(turns) == 0 && ctx.Err() == nil { // the news may still be under way
 			turns = all[at].Turns(ctx, ann, "plan")

@@ -35,7 +35,7 @@ func publish(t testing.TB, s *hub.Session, to core.Address, topic string) *task.
 // one.
 func noticed(t testing.TB, s *hub.Session, n int) (topics []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for len(topics) < n {
 		b, err := s.Next(ctx)

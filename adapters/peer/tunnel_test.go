@@ -50,7 +50,7 @@ func send(t *testing.T, c hub.Conn, m []byte) {
 
 func receive(t *testing.T, c hub.Conn) []byte {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	m, err := c.Receive(ctx)
 	if err != nil {

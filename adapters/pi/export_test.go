@@ -15,6 +15,12 @@ type Parts struct {
 // Parts returns the parts of the server.
 func (s *Server) Parts() Parts { return Parts{s.engine, s.jobs, s.lists, s.summaries, s.store} }
 
+// WithMaxQueued returns the options with another bound for the messages that wait in a session, in bytes.
+func (o Options) WithMaxQueued(most int) Options {
+	o.maxQueued = most
+	return o
+}
+
 // Left counts the state of sessions, which must be 0 after they were deleted.
 func (s *Server) Left() map[string]int {
 	files, _ := s.store.Counts()

@@ -64,8 +64,8 @@ func messageToQueue(x *request) (userMessage, error) {
 	case err != nil:
 	case problem != "":
 		err = errors.New(problem)
-	case !x.target.queue.fits(q):
-		err = fmt.Errorf("Too much waits to be said in session %s (max %d bytes)", x.target.key.ID, maxQueued) //nolint:staticcheck // clients are shown it
+	case !x.target.queue.fits(q, x.target.server.opts.maxQueued):
+		err = fmt.Errorf("Too much waits to be said in session %s (max %d bytes)", x.target.key.ID, x.target.server.opts.maxQueued) //nolint:staticcheck // clients are shown it
 	}
 	return q, err
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// maxQueued bounds the messages that wait in a session, in bytes.
-const maxQueued = 32 << 20
-
 // queue holds the messages that wait in a session: steering ones for the next turn,
 // following ones for the turns after that.
 type queue struct{ steering, following []userMessage }
@@ -25,13 +22,13 @@ type userMessage struct {
 // empty reports whether no message waits.
 func (q *queue) empty() bool { return len(q.steering)+len(q.following) == 0 }
 
-// fits reports whether there is room for another message.
-func (q *queue) fits(next userMessage) bool {
+// fits reports whether there is room for another message among so many bytes.
+func (q *queue) fits(next userMessage, most int) bool {
 	waiting := next.size()
 	for _, other := range slices.Concat(q.steering, q.following) {
 		waiting += other.size()
 	}
-	return waiting <= maxQueued
+	return waiting <= most
 }
 
 // next removes and returns the first message.

@@ -7,20 +7,19 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 func TestTheMessageQueueIsBounded(t *testing.T) {
-	tier.Full(t, "it queues 32 MiB")
-	h, s := newServer(t, pi.Options{})
+	const most = 64 << 10
+	h, s := newServer(t, pi.Options{}.WithMaxQueued(most))
 	joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
-	image := base64.StdEncoding.EncodeToString(make([]byte, 5<<20))
+	image := base64.StdEncoding.EncodeToString(make([]byte, 10<<10))
 	say := func(kind string) string {
 		return `{"type":"` + kind + `","sessionId":"s","message":"look","images":[{"data":"` + image + `","mimeType":"image/png"}]}`
 	}
-	full := fmt.Sprintf("Too much waits to be said in session s (max %d bytes)", 32<<20)
+	full := fmt.Sprintf("Too much waits to be said in session s (max %d bytes)", most)
 	for i := range 6 {
 		c.ok(say([]string{"steer", "follow_up"}[i%2]))
 	}

@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"testing"
 
-
 	"github.com/dragoman-hub/dragoman/adapters/pi/reaper"
 )
 

@@ -88,6 +88,9 @@ type Options struct {
 	Frames func() *frame.Ring
 	// Log is for operators; nil discards it.
 	Log *slog.Logger
+
+	// maxQueued bounds the messages that wait in a session, in bytes; 32 MiB but in tests.
+	maxQueued int
 }
 
 func (o Options) withDefaults() Options {
@@ -105,6 +108,7 @@ func (o Options) withDefaults() Options {
 	o.GatherTime = cmp.Or(o.GatherTime, 10*time.Millisecond)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 30*time.Second)
 	o.MaxFileBytes = cmp.Or(o.MaxFileBytes, 64<<20)
+	o.maxQueued = cmp.Or(o.maxQueued, 32<<20)
 	if o.SessionDir != "" {
 		o.SessionDir = conversation.Resolve(o.SessionDir) // as the paths of loaded files are
 	}

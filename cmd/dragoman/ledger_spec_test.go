@@ -23,7 +23,7 @@ var (
 	httpHeader   = regexp.MustCompile(`^([A-Z][A-Za-z-]+): `)
 	metricSample = regexp.MustCompile(`^([a-z_]+)(?:\{[^}]*\})? \d`)
 	listItem     = regexp.MustCompile(`^\s*(?:[-*]|\d+\.)\s+(.*)`)
-	normative    = regexp.MustCompile(`(?i)\b(must|should|never|always|shall)\b`)
+	normative    = regexp.MustCompile(`(?i)\b(must|should|never|always|shall|required|may not|cannot|immediately|only)\b`)
 	sentenceEnd  = regexp.MustCompile(`[.!?](?:\s+|$)`)
 )
 
@@ -35,7 +35,12 @@ func (i specItem) isHeldIn(r ledgerRow) bool {
 	if i.isName {
 		return strings.Contains(r.rule, "`"+i.rule+"`") && (r.section == i.section || slices.Contains(envelope, i.rule))
 	}
-	return r.section == i.section && strings.Contains(plain(r.rule), plain(i.rule))
+	return r.section == i.section && hasWords(plain(r.rule), plain(i.rule))
+}
+
+// hasWords reports whether a text has the words: context does not have text.
+func hasWords(text, words string) bool {
+	return regexp.MustCompile(`(^|\W)` + regexp.QuoteMeta(words) + `(\W|$)`).MatchString(text)
 }
 
 // membersOf are the names that a line of a code block declares, by the language of the block.
@@ -106,5 +111,15 @@ func TestTheItemsOfASpecificationAreItsNamesAndRules(t *testing.T) {
 		if got[i] != w {
 			t.Errorf("got item %d %+v, want %+v", i, got[i], w)
 		}
+	}
+}
+
+func TestARowIsAboutWholeWords(t *testing.T) {
+	item := specItem{section: "Say", rule: "**text**:"}
+	if !item.isHeldIn(ledgerRow{section: "Say", rule: "`text`: what is said"}) {
+		t.Error("a row with text: got it about something else, want it about text")
+	}
+	if item.isHeldIn(ledgerRow{section: "Say", rule: "`context`: what was said"}) {
+		t.Error("a row with context: got it about text, want it about something else")
 	}
 }

@@ -1,6 +1,10 @@
 package main_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,6 +30,10 @@ var (
 	conversationLink = regexp.MustCompile(`\]\(\.\./\.\./schemas/conversations/([a-z0-9_/-]+\.txtar)\)`)
 	// inCode matches what is in backticks in the rule of a row: the names that its tests have to mention.
 	inCode = regexp.MustCompile("`([A-Za-z_][A-Za-z0-9_-]*)`")
+	// nameInText matches the names in a test or conversation as wholes: context does not mention text.
+	nameInText = regexp.MustCompile(`[A-Za-z0-9_-]+`)
+	// wordOfGo matches a word of a name: AgentID has two, TOOL_STATE as well.
+	wordOfGo = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)
 )
 
 func TestEveryRowOfALedgerIsHeldByATest(t *testing.T) {
@@ -35,20 +43,19 @@ func TestEveryRowOfALedgerIsHeldByATest(t *testing.T) {
 			t.Errorf("%s: got no rows, want one per rule of the specification", name)
 		}
 		for _, r := range rows {
+			mentioned := heldBy(t, name, r)
 			if reason, ok := strings.CutPrefix(r.held, "none: "); ok {
 				if len(reason) < 10 {
 					t.Errorf("%s, %s: got the reason %q for %q, want why no test of ours can hold it", name, r.section, reason, r.rule)
 				}
 				continue
 			}
-			sources := heldBy(t, name, r)
-			if len(sources) == 0 {
+			if len(mentioned) == 0 {
 				t.Errorf("%s, %s: got nothing that holds %q, want `package.TestName`, a link to a conversation, or none: with a reason", name, r.section, r.rule)
 				continue
 			}
-			text := spelled(strings.Join(sources, "\n"))
 			for _, m := range inCode.FindAllStringSubmatch(r.rule, -1) {
-				if !strings.Contains(text, spelled(m[1])) {
+				if !mentioned[spelled(m[1])] {
 					t.Errorf("%s, %s: got no mention of %s in what holds %q, want a test that uses it", name, r.section, m[1], r.rule)
 				}
 			}
@@ -103,21 +110,46 @@ func ledger(t *testing.T, name string) (rows []ledgerRow, free []string) {
 	return rows, free
 }
 
-// heldBy returns the texts of the files that hold a row.
-func heldBy(t *testing.T, name string, r ledgerRow) (sources []string) {
+// heldBy returns the names, as [spelled] writes them, in the tests and conversations that hold a row.
+func heldBy(t *testing.T, name string, r ledgerRow) map[string]bool {
 	t.Helper()
+	mentioned := map[string]bool{}
 	for _, m := range testName.FindAllStringSubmatch(r.held, -1) {
 		file := testsOf(t, m[1])[m[2]]
 		if file == "" {
 			t.Errorf("%s, %s: got no %s in %s, want the test that %q names", name, r.section, m[2], m[1], r.rule)
 			continue
 		}
-		sources = append(sources, fileText(t, filepath.Join("../..", m[1], file)))
+		maps.Copy(mentioned, namesInTest(t, filepath.Join("../..", m[1], file), m[2]))
 	}
 	for _, m := range conversationLink.FindAllStringSubmatch(r.held, -1) {
-		sources = append(sources, fileText(t, filepath.Join("../../schemas/conversations", m[1])))
+		_, frames, _ := strings.Cut(fileText(t, filepath.Join("../../schemas/conversations", m[1])), "\n-- ") // without what it says of itself
+		for _, n := range nameInText.FindAllString(frames, -1) {
+			mentioned[spelled(n)] = true
+		}
 	}
-	return sources
+	return mentioned
+}
+
+var namesByTest = map[string]map[string]bool{}
+
+// namesInTest returns the names in a test, found once: hundreds of rows have the same.
+func namesInTest(t *testing.T, path, test string) map[string]bool {
+	t.Helper()
+	if names := namesByTest[path+test]; names != nil {
+		return names
+	}
+	names := map[string]bool{}
+	for _, n := range nameInText.FindAllString(testText(t, path, test), -1) {
+		words := wordOfGo.FindAllString(n, -1)
+		for i := range words { // MessageResponse_ToolState is about tool_state
+			for j := range words[i:] {
+				names[spelled(strings.Join(words[i:i+j+1], ""))] = true
+			}
+		}
+	}
+	namesByTest[path+test] = names
+	return names
 }
 
 var testsByDir = map[string]map[string]string{}
@@ -140,10 +172,63 @@ func fileText(t *testing.T, path string) string {
 	return string(b)
 }
 
+// testText returns the source of a test and of what it uses of its file: other tests in it do not speak for this one.
+func testText(t *testing.T, path, test string) string {
+	t.Helper()
+	source, set := fileText(t, path), token.NewFileSet()
+	tree, err := parser.ParseFile(set, path, source, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := declarationsOf(tree)
+	var text strings.Builder
+	var add func(name string)
+	add = func(name string) {
+		nodes := declared[name]
+		delete(declared, name) // once is enough
+		for _, n := range nodes {
+			text.WriteString(source[set.Position(n.Pos()).Offset:set.Position(n.End()).Offset] + "\n")
+			ast.Inspect(n, func(n ast.Node) bool {
+				if id, ok := n.(*ast.Ident); ok {
+					add(id.Name)
+				}
+				return true
+			})
+		}
+	}
+	add(test)
+	return text.String()
+}
+
+// declarationsOf returns what a file declares, by name: methods of several types may have one.
+func declarationsOf(file *ast.File) map[string][]ast.Node {
+	declared := map[string][]ast.Node{}
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			declared[d.Name.Name] = append(declared[d.Name.Name], d)
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					declared[s.Name.Name] = append(declared[s.Name.Name], s)
+				case *ast.ValueSpec:
+					for _, name := range s.Names {
+						declared[name.Name] = append(declared[name.Name], s)
+					}
+				}
+			}
+		}
+	}
+	return declared
+}
+
 // spelled returns a text without what JSON, protobuf and Go spell apart: agent_id, agentId and AgentID are one.
 func spelled(s string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
+	return strings.ToLower(joiners.Replace(s))
 }
+
+var joiners = strings.NewReplacer("_", "", "-", "")
 
 // plain returns the words of a Markdown text.
 func plain(s string) string {

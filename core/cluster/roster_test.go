@@ -85,7 +85,7 @@ func TestLoadsAreToldTogetherAndOnlyTheLastOfEachAgent(t *testing.T) {
 }
 
 func TestLoadsOfManyAgentsAreBoundedAndAllArrive(t *testing.T) {
-	tier.Full(t, "2,000 agents")
+	tier.Full(t, "it joins 2,000 agents")
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		const agents = 2000
 		a, b := r.hubs["a"], r.hubs["b"]
@@ -107,7 +107,7 @@ func TestLoadsOfManyAgentsAreBoundedAndAllArrive(t *testing.T) {
 }
 
 func TestANewHubLearnsAllAgentsPageByPage(t *testing.T) {
-	tier.Full(t, "3,000 agents")
+	tier.Full(t, "it joins 3,000 agents")
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		r.putMany(r.hubs["a"], 3000) // about 1 MB: some pages
 		r.untilAgreed()
@@ -118,7 +118,7 @@ func TestANewHubLearnsAllAgentsPageByPage(t *testing.T) {
 }
 
 func TestANewHubThatAsksWhileAgentsComeAndGoIsRightInTheEnd(t *testing.T) {
-	tier.Full(t, "2,000 agents")
+	tier.Full(t, "it joins 2,000 agents")
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		a := r.hubs["a"]
 		r.putMany(a, 2000)
@@ -242,7 +242,7 @@ func TestAnEngineThatIsSlowDelaysNoBeat(t *testing.T) {
 }
 
 func TestAtRestTenThousandAgentsTakeFewBytes(t *testing.T) {
-	tier.Full(t, "10,000 agents")
+	tier.Full(t, "it joins 10,000 agents")
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		for _, h := range r.hubs {
 			r.putMany(h, 3333)

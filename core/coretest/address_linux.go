@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// Address returns an address of this machine at which only those listen who are told it: until the
-// test ends, the system gives its port to nobody by itself, neither before somebody listens there nor
-// while nobody does any more.
+// Address reserves a port of loopback until the test ends, and returns its address. Whoever is told the
+// address can listen there. The system gives the port to nobody else, even while nobody listens.
 func Address(t testing.TB) string {
 	t.Helper()
 	// A socket that is bound and does not listen keeps the port. Both it and a listener of Go let

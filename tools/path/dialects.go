@@ -44,7 +44,7 @@ func dial(ctx context.Context, url string) (socket, error) {
 // Close closes with the handshake.
 func (s socket) Close() error { return s.Conn.Close(websocket.StatusNormalClosure, "") }
 
-// await reads until a message is the end, as is says.
+// await reads messages until is reports that one is the last, or fails.
 func (s socket) await(ctx context.Context, is func(message []byte) (bool, error)) error {
 	for {
 		_, message, err := s.Read(ctx)

@@ -17,7 +17,7 @@ import (
 // few and many are how many questions the two hubs are asked that are compared.
 const few, many = 5, 25
 
-// patience is how long everything may take, of which the build from a cold cache is the most.
+// patience is how long everything may take; most of it is a build from a cold cache.
 const patience = 20 * time.Minute
 
 func main() {

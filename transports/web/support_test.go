@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testTimeout bounds every wait of a test.
-const testTimeout = 20 * time.Second
+// testTimeout bounds every wait of a test. Only a failing test reaches it.
+const testTimeout = 2 * time.Minute
 
 // listen opens a loopback socket.
 func listen(t testing.TB) net.Listener {

@@ -209,7 +209,7 @@ func TestIdleConnectionsLockNobodyOutOfAnyListener(t *testing.T) {
 
 // A connection that has not authenticated ends after ten seconds.
 func TestAConnectionWithoutATokenHasTenSeconds(t *testing.T) {
-	tier.Full(t, "it waits for ten seconds")
+	tier.Full(t, "it waits until a connection has had its ten seconds")
 	t.Parallel()
 	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice") })
 	at := h.service.Addresses()

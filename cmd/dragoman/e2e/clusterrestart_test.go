@@ -1,8 +1,6 @@
 package e2e
 
-import (
-	"testing"
-)
+import "testing"
 
 // All hubs are killed at once under load, and start again. What they had acknowledged is there, and
 // each ends what its life before had left.

@@ -29,16 +29,17 @@ func TestAHubThatStandsStillDelaysNobodyForLong(t *testing.T) {
 			at.until("the agents answer", func() error { return asked(at, of) })
 		}
 	}
-	// By themselves servers miss a leader after 4 seconds at the earliest. On a busy machine all takes
-	// longer, so one of many tries has to be faster.
-	const most = 4 * time.Second
-	var slowest time.Duration
-	for began := time.Now(); time.Since(began) < watchdog; {
-		if slowest = answersWhile(t, all[2], all[:2], asked); slowest < most {
-			return
-		}
+	// By themselves servers miss a leader after 4 seconds at the earliest. On a busy machine a try may
+	// take longer, but not most of them.
+	const tries, most = 5, 4 * time.Second
+	var took []time.Duration
+	for range tries {
+		took = append(took, answersWhile(t, all[2], all[:2], asked))
 	}
-	t.Errorf("while %s stands still: got an answer after %s, want it within %s", all[2].name, slowest, most)
+	slices.Sort(took)
+	if median := took[tries/2]; median >= most {
+		t.Errorf("while %s stands still: got answers after %s, which is %s in the median, want less than %s", all[2].name, took, median, most)
+	}
 }
 
 // answersWhile returns how long it takes until hubs have asked agents of their own while another hub

@@ -22,7 +22,7 @@ import (
 // The demo stays: it prints the address of its console, the dialects go on talking, an agent waits
 // for a person and obeys, and an interrupt ends everything.
 func TestTheDemoStaysUntilItIsInterrupted(t *testing.T) {
-	tier.Full(t, "it waits for seconds")
+	tier.Full(t, "it waits until the agents of the demo ask each other once more")
 	t.Parallel()
 	cmd := program(t, "demo", "--stay")
 	var stderr bytes.Buffer

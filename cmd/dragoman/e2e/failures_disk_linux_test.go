@@ -180,7 +180,7 @@ func TestStoppingOnAFullDiskReportsTheLoss(t *testing.T) {
 // The data directory of a running hub is moved away. Nothing is reported as recorded any more, and
 // the hub notices without a write. It goes on when the same directory is back.
 func TestRecordedInADirectoryThatWasRemoved(t *testing.T) {
-	tier.Full(t, "it waits for a journal that fails")
+	tier.Full(t, "it waits until a hub notices that its directory is gone")
 	t.Setenv(endsUnrecorded, "1h")
 	dir := filepath.Join(t.TempDir(), "data")
 	first := serveHub(t, dir, "interval")

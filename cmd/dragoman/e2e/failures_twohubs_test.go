@@ -38,7 +38,7 @@ func externalNATS(t *testing.T) string {
 // Two hubs get one NATS server and one name by mistake. The second ends the tasks of the first,
 // which stops: it tells nobody of an end as recorded that the journal does not have.
 func TestTwoHubsOfOneNameContradictEachOther(t *testing.T) {
-	tier.Full(t, "it waits for a takeover")
+	tier.Full(t, "it waits until one hub has taken over from another")
 	t.Parallel()
 	at := externalNATS(t)
 	serve := func() *servedHub {

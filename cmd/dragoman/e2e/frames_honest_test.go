@@ -181,7 +181,7 @@ func TestNoFrameOfAnyDialectShowsASecret(t *testing.T) {
 func (h *testHub) wantNoFrameWith(t *testing.T, secret string, connections int) string {
 	t.Helper()
 	id := h.taskOf(t, "guide")
-	for until := time.Now().Add(framesSettle); ; {
+	for until := time.Now().Add(watchdog); ; {
 		var all strings.Builder
 		without := map[string]bool{}
 		for _, f := range h.framesOf(t, id).Frames {

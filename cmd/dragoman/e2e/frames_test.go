@@ -59,16 +59,13 @@ func TestTheFramesOfATaskShowBothDialects(t *testing.T) {
 	}
 }
 
-// framesSettle is how long the last frames of a task may take: the requester may know of its end before
-// the connection of the agent has noted what its frame became.
-const framesSettle = 10 * time.Second
-
-// wantFrames compares the frames of the task of the guide with testdata/frames.
+// wantFrames compares the frames of the task of the guide with testdata/frames. It waits for the last ones: the
+// requester may know of the end of a task before the connection of the agent has noted what its frame became.
 func (h *testHub) wantFrames(t *testing.T, name string) {
 	t.Helper()
 	path, id := filepath.Join("testdata", "frames", strings.ReplaceAll(name, " ", "-")+".txt"), h.taskOf(t, "guide")
 	golden, _ := os.ReadFile(path) // wantGolden says what is wrong
-	for until := time.Now().Add(framesSettle); ; {
+	for until := time.Now().Add(watchdog); ; {
 		found := h.framesOf(t, id)
 		if found.Missing != "" {
 			t.Errorf("got missing %q, want nothing", found.Missing)

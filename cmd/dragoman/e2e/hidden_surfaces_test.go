@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -94,7 +93,12 @@ var hiddenSurfaces = map[string]hiddenSurface{
 		return fmt.Sprint(r, err)
 	}},
 	"/coven.ClientService/StreamEvents": {finds: true, read: func(v visit, _ string) string {
-		return received(v, func(ctx context.Context) (grpc.ServerStreamingClient[wire.ClientStreamEvent], error) {
+		last := func() string { // bob's own task in the conversation
+			question := "the last question " + v.key()
+			v.http(http.MethodPost, v.url()+"/v1/tasks", `{"to":"open-agent","content":"`+question+`","thread":"trip"}`)
+			return question
+		}
+		return received(v, last, func(ctx context.Context) (grpc.ServerStreamingClient[wire.ClientStreamEvent], error) {
 			return wire.NewClientServiceClient(v.cc).StreamEvents(ctx, &wire.StreamEventsRequest{ConversationKey: "trip"})
 		})
 	}},
@@ -127,7 +131,8 @@ var hiddenSurfaces = map[string]hiddenSurface{
 	"/parallax.registry.Registry/Renew":      {because: ofItsOwn},
 	"/parallax.registry.Registry/Unregister": {because: ofItsOwn},
 	"/parallax.registry.Registry/Watch": {finds: true, read: func(v visit, _ string) string {
-		return received(v, func(ctx context.Context) (grpc.ServerStreamingClient[registrywire.WatchEvent], error) {
+		last := func() string { return visibleAgent } // the agents come in the order of their ids
+		return received(v, last, func(ctx context.Context) (grpc.ServerStreamingClient[registrywire.WatchEvent], error) {
 			return registrywire.NewRegistryClient(v.cc).Watch(ctx, &registrywire.WatchRequest{IncludeInitial: true})
 		})
 	}},
@@ -139,23 +144,29 @@ var hiddenSurfaces = map[string]hiddenSurface{
 	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": {because: namesNobody},
 }
 
-// received returns what comes on a stream without an end: to who may find the hidden agent until it is
-// there, to others in a while.
-func received[M any](v visit, open func(context.Context) (grpc.ServerStreamingClient[M], error)) (all string) {
+// received returns what comes on a stream without an end: to who may find the hidden agent until that is there, to
+// others until something is there that comes last. What that is last says, which may cause it once the stream is open.
+func received[M any](v visit, last func() string, open func(context.Context) (grpc.ServerStreamingClient[M], error)) (all string) {
 	v.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx(), watchdog)
 	defer cancel()
-	finds := v.who == "alice" || v.who == "eve"
 	stream, err := open(ctx)
-	if err == nil && !finds {
+	if err == nil {
 		_, err = stream.Header() // it was let in, or has ended
-		defer time.AfterFunc(silence, cancel).Stop()
 	}
-	for err == nil && !(finds && hasMark(all)) {
+	done := hasMark
+	if err == nil && !v.finds() {
+		want := last()
+		done = func(text string) bool { return strings.Contains(text, want) }
+	}
+	for err == nil && !done(all) {
 		var m *M
 		if m, err = stream.Recv(); err == nil {
 			all += fmt.Sprint(m) + "\n"
 		}
+	}
+	if err != nil {
+		v.Fatalf("a stream without an end as %s: got %v after\n%s\nwant what comes last", v.who, err, all)
 	}
 	return all
 }
@@ -233,7 +244,7 @@ func readNative(v visit, id string) string {
 	call("call_tool", `{"tool":"agent_result","input":{"task_id":"TASK"}}`, "")
 	call("configure", `{"agent":"ID","max_concurrent":8}`, "")
 	call("restart", `{"name":"ID"}`, "")
-	if v.who != "alice" && v.who != "eve" {
+	if !v.finds() {
 		call("watch_all", `{}`, "")
 	}
 	return v.talk(v.url()+"/ws/native", http.Header{}, named(v, id, frames...), answersTo(`"id":"%s"`, want...)...)

@@ -177,7 +177,7 @@ func TestARefusedRegistrationSaysWhatToChange(t *testing.T) {
 }
 
 func TestALeaseThatIsNotRenewedExpires(t *testing.T) {
-	tier.Full(t, "it waits for a lease of seconds")
+	tier.Full(t, "it waits until a lease of three seconds ends")
 	h := newTestHub(t, nil)
 	a, _ := startConfidenceAgent(t)
 	q := registration("shout", a.endpoint)

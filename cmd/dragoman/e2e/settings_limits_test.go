@@ -68,7 +68,7 @@ func onHTTP2(t *testing.T, conn net.Conn) *http2.Framer {
 
 // A hub that pings early is compared with one that pings late: by default both would do it at the same time.
 func TestTheWebSocketKeepaliveIsASetting(t *testing.T) {
-	tier.Full(t, "it waits for a timeout of seconds")
+	tier.Full(t, "it waits for pings that come, and for some that do not")
 	hubs := map[string]*testHub{}
 	for name, interval := range map[string]time.Duration{"early": 50 * time.Millisecond, "late": never} {
 		hubs[name] = newTestHub(t, func(c *config.Config) {
@@ -144,7 +144,7 @@ func (p *deafPeer) fill(patience time.Duration) error {
 // A hub that gives a peer up early is compared with one that does it late, whose peer has stalled before:
 // by default it would be given up before, too.
 func TestTheWebSocketWriteTimeoutIsASetting(t *testing.T) {
-	tier.Full(t, "it waits for a timeout of seconds")
+	tier.Full(t, "it waits until a write has taken a second")
 	deaf := func(timeout time.Duration) *deafPeer {
 		h := newTestHub(t, func(c *config.Config) { c.WebSocket.WriteTimeout = timeout })
 		conn, _ := bareWebSocket(t, h.service.Addresses().HTTP, "/ws/acp?agent_id=deaf")
@@ -188,7 +188,7 @@ func unansweredPings(r *bufio.Reader) (pings int, err error) {
 
 // A hub that pings early is compared with one that pings late: by default both would do it at the same time.
 func TestTheGRPCKeepaliveIsASetting(t *testing.T) {
-	tier.Full(t, "it waits for a timeout of seconds")
+	tier.Full(t, "it waits for a ping after a second, and for its answer another one")
 	open := func(interval time.Duration) (net.Conn, *http2.Framer) {
 		h := newTestHub(t, func(c *config.Config) { c.GRPC.PingInterval, c.GRPC.PingTimeout = interval, time.Second })
 		conn := bareConn(t, h.service.Addresses().GRPC)

@@ -13,7 +13,7 @@ import (
 // A NATS server that takes the connection and says nothing keeps a hub from its journal, as a large journal
 // does.
 func TestAHubThatStartsForLongerThanAMomentSaysSo(t *testing.T) {
-	tier.Full(t, "it waits for seconds")
+	tier.Full(t, "it waits until a hub gives up its journal")
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -323,7 +323,7 @@ func TestAnUnsampledParentStaysUnsampledAndAMalformedOneIsIgnored(t *testing.T) 
 // Nothing listens at the address of the collector, or what does never answers: questions are answered
 // as ever, and what is not exported is counted.
 func TestACollectorThatIsAwayDisturbsNothing(t *testing.T) {
-	tier.Full(t, "it waits for retries of seconds")
+	tier.Full(t, "it waits until spans were sent again in vain")
 	t.Parallel()
 	away := newCollector(t)
 	away.Close()

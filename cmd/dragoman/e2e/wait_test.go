@@ -109,7 +109,7 @@ func TestAskWaitsForAHubAndAnAgent(t *testing.T) {
 }
 
 func TestAskThatWaitsForAnAgentLeavesOneFailedTask(t *testing.T) {
-	tier.Full(t, "it waits for seconds")
+	tier.Full(t, "it waits between tries to ask, for longer each time")
 	for to, flags := range map[string][]string{
 		"kettle":                nil,
 		"capability:tea,coffee": {"--capability", "tea", "--capability", "coffee"},
@@ -196,7 +196,7 @@ func TestAskWaitsForAPeerThatIsFoundByItsIDAlone(t *testing.T) {
 
 // Who may ask an agent but not see it does not find it: see docs/rights.md.
 func TestAskThatMayNotSeeTheAgentWaitsInVain(t *testing.T) {
-	tier.Full(t, "it waits for seconds")
+	tier.Full(t, "it waits until ask gives up, a second for each address")
 	h := newTestHub(t, ruled(t, `  - {who: alice, may: ask, to: "*"}`))
 	agentProgram(t, nil, "--dialect", acp.Dialect, "--name", "kettle", "--capability", "tea", "--token", "bob", "--hub", h.url(), "--", "cat")
 	h.await(t, "joined kettle")

@@ -11,7 +11,7 @@ func Full(t testing.TB, why string) {
 	}
 }
 
-// Pick returns how much of something make test does, or how much make test-full does.
+// Pick returns test under -short, as in make test, and otherwise full.
 func Pick[T any](test, full T) T {
 	if testing.Short() {
 		return test

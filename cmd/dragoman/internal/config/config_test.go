@@ -60,6 +60,17 @@ func TestPrecedenceOfFlagEnvironmentFileAndDefault(t *testing.T) {
 	}
 }
 
+// The specifications of Coven and of Parallax name these ports, and the agents of their examples connect there.
+func TestTheDefaultPortsAreThoseOfTheSpecifications(t *testing.T) {
+	c, err := configOf(t, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(c.GRPCAddr, ":50051") || !strings.HasSuffix(c.HTTPAddr, ":8080") {
+		t.Errorf("got grpc_addr %s and http_addr %s, want the ports 50051 and 8080", c.GRPCAddr, c.HTTPAddr)
+	}
+}
+
 func TestAnUnknownSettingIsAnErrorWithASuggestion(t *testing.T) {
 	for name, load := range map[string]func() (config.Config, error){
 		"grpc_addr":             func() (config.Config, error) { return configOf(t, "grcp_addr: x:1", nil) },

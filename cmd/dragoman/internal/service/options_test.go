@@ -46,7 +46,7 @@ func TestTheSettingsOfPiReachItsServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, piOptions(c, pi.Options{}), cmpopts.EquateComparable(), cmpopts.IgnoreFields(pi.Options{}, "Log", "Link"), cmpopts.IgnoreFields(command.Options{}, "Journal")); diff != "" {
+		if diff := cmp.Diff(want, piOptions(c, pi.Options{}), cmpopts.EquateComparable(), cmpopts.IgnoreUnexported(pi.Options{}), cmpopts.IgnoreFields(pi.Options{}, "Log", "Link"), cmpopts.IgnoreFields(command.Options{}, "Journal")); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", yaml, diff)
 		}
 	}
