@@ -315,6 +315,9 @@ func (s *session) forward(r *request) bool {
 		return false
 	}
 	successor := s.peers.listening(s.peer)
+	if successor == s {
+		return false // the peer listens here again
+	}
 	return successor != nil && successor.inherit([]pendingResult{s.pendingResult(r)})
 }
 
