@@ -144,8 +144,8 @@ func TestATaskFailsAtItsDeadlineAndItsAgentIsCancelled(t *testing.T) {
 		synctest.Wait()
 		wantKinds(t, one, "opened", "assigned", "tool_call", "tool_state", "cancel_requested", "failed")
 		last := one.Last()
-		if f := last.Body.(core.Failed).Fault; f.Code != core.CodeTimeout {
-			t.Errorf("got %v, want a timeout", f)
+		if f, ok := last.Body.(core.Failed); !ok || f.Fault.Code != core.CodeTimeout {
+			t.Errorf("got %+v, want it failed by a timeout", last.Body)
 		}
 		if got := one.Receipt().Stage; got != core.StageExpired {
 			t.Errorf("receipt: got %s, want %s", got, core.StageExpired)
