@@ -1,5 +1,8 @@
 # Each target calls one tool; what takes more than a line stands in .ci/.
 
+# The ledgers are compared with the specifications where these are at hand.
+export SPECS ?= $(wildcard $(abspath ../shared/specs))
+
 .PHONY: build help install uninstall release release-test run test test-full stress cover check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides conformance systems journal path first-run pictures docs
 
 build: # bin/dragoman, as it is released, and its manual pages
@@ -29,7 +32,7 @@ demo: build # one hub and an agent of each dialect, each asking every other
 test: # the tests that a change needs, within 5 minutes; the core with the race detector, which needs a C compiler
 	bash .ci/test
 
-test-full: # every test and fault that tests have to find, make cover, with a report; ONLY=adapters/mcp for those of a folder
+test-full: # every test, planted faults and make cover, with a report; ONLY=adapters/mcp for the tests of a folder
 	ONLY='$(ONLY)' bash .ci/test-full
 
 stress: # TEST=name beside four busy neighbours, 100 times or for 20 minutes

@@ -314,11 +314,8 @@ func (s *session) forward(r *request) bool {
 	if r.kind != wire.KindDelegate || !r.reports || !s.out.away() {
 		return false
 	}
-	successor := s.peers.listening(s.peer)
-	if successor == s {
-		return false // the peer listens here again
-	}
-	return successor != nil && successor.inherit([]pendingResult{s.pendingResult(r)})
+	successor := s.peers.listening(s.peer) // s itself if the peer has come back since
+	return successor != nil && successor != s && successor.inherit([]pendingResult{s.pendingResult(r)})
 }
 
 // handOver gives pending results to another connection of the peer, or keeps them for the

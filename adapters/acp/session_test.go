@@ -288,6 +288,33 @@ func TestAResultThatCouldNotBeSentIsStillPending(t *testing.T) {
 	})
 }
 
+// returning is an outlet whose peer comes back once it was found to be away.
+type returning struct {
+	recorder
+	back bool
+}
+
+func (r *returning) away() (was bool) {
+	was, r.back = !r.back, true
+	return was
+}
+
+func TestAPeerThatComesBackAsItsTaskEndsGetsTheResult(t *testing.T) {
+	withHub(t, func(t *testing.T, w *setup) {
+		out := &returning{}
+		kit := w.session("kit", out)
+		defer kit.close(nil)
+		stop := w.startPump(kit)
+		w.act(kit, `{"id":"d1","to":"poet","kind":"delegate","payload":{"task":"do it"}}`)
+		w.report(w.assigned(), core.Done{Text: "done"})
+		synctest.Wait()
+		stop()
+		if got := out.kinds(); !slices.Contains(got, wire.KindResult) {
+			t.Errorf("got %v, want a result", got)
+		}
+	})
+}
+
 func TestTheEndOfACancelledTaskWaitsForTheAckOfTheCancel(t *testing.T) {
 	withHub(t, func(t *testing.T, w *setup) {
 		out := &recorder{}

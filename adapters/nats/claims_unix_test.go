@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // joining is how long an agent that joins waits until its name is claimed.
@@ -19,7 +18,6 @@ const joining = 10 * time.Second
 
 // The hub a leads the bucket of names and has a copy, and stands still: what goes to it is lost.
 func TestNamesAreClaimedWhileAHubStandsStill(t *testing.T) {
-	tier.Full(t, "it runs three servers")
 	at := addresses(t, 3)
 	a := startPlayed(t, player{Dir: t.TempDir(), At: at, Task: core.TaskID(core.NewID())})
 	hubs := startOthers(t, at)

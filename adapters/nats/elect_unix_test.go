@@ -11,7 +11,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // leader returns the name of the hub whose server leads a stream, as another one is told; "" if that
@@ -58,7 +57,6 @@ func othersElected(ctx context.Context, t *testing.T, j *nats.Journal, hub strin
 // The hub a leads the stream of c, and stands still. What c was about to store waits for the next
 // leader, which the others elect at once: by themselves the servers would take 4 seconds.
 func TestOtherServersAreElectedForThoseOfAHubThatStandsStill(t *testing.T) {
-	tier.Full(t, "it runs three servers")
 	at := addresses(t, 3)
 	a := startPlayed(t, player{Dir: t.TempDir(), At: at, Task: core.TaskID(core.NewID())})
 	hubs := startOthers(t, at)
