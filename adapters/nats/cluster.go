@@ -64,7 +64,9 @@ func (c *Cluster) join(o *server.Options, hub string) error {
 	password, system := rand.Text(), server.NewAccount(server.DEFAULT_SYSTEM_ACCOUNT)
 	o.Users = []*server.User{{Username: user, Password: password}, {Username: systemUser, Password: password, Account: system}}
 	o.ServerName, o.NoSystemAccount = hub, false // a clustered JetStream needs the account
-	o.Accounts, o.SystemAccount = []*server.Account{system}, system.Name
+	// A server whose only accounts are its own two makes a user who needs no password (nats-server,
+	// configureAccounts). A third one, without users, keeps it from that.
+	o.Accounts, o.SystemAccount = []*server.Account{system, server.NewAccount("NOBODY")}, system.Name
 	// It tries to reach an absent one each second, and logs the first try of a minute.
 	o.ConnectErrorReports, o.ReconnectErrorReports = triesOfMinute, triesOfMinute
 	o.Cluster = server.ClusterOpts{
