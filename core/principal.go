@@ -49,6 +49,16 @@ func (p Principal) Rights() string {
 	return fmt.Sprintf("%t %q %q %q", p.Operator, own.Roles, own.Agents, own.Packs)
 }
 
+// Account returns what counts together where a bound is one of each principal: its own id, or one account for
+// all who proved no identity, whose names cost nothing. It is not the id of a principal, which has no control
+// characters.
+func (p Principal) Account() string {
+	if !p.Authenticated {
+		return "\x00"
+	}
+	return p.ID
+}
+
 // MayRegister reports whether the principal may register an agent with the id: its own, or one
 // that its credential names. One that proved no identity may register any.
 func (p Principal) MayRegister(id AgentID) bool {

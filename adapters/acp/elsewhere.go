@@ -38,10 +38,8 @@ type fetched struct {
 	Tasks []core.TaskID `json:"tasks"`
 }
 
-// Answer has a hub tell others what waits here for their peers, and which envelopes came here. It is
-// called once, before a peer comes.
-func (p *Peers) Answer(h *hub.Hub) {
-	p.keys = h.NewKeys(Dialect, hub.KeysOptions{All: maxSeenIDs, Age: p.seen.keep})
+// answer has a hub tell others what waits here for their peers.
+func (p *Peers) answer(h *hub.Hub) {
 	pendingMatter.Answer(h, func(_ context.Context, by core.Principal, id core.AgentID) (all []pendingForm, _ error) {
 		for _, o := range p.waiting(peerID{by.ID, id}) {
 			all = append(all, pendingForm{o.task, o.id, o.reports, o.until})

@@ -30,7 +30,8 @@ type testServer struct {
 
 func newServer(t *testing.T, opts acp.HTTPOptions) *testServer {
 	t.Helper()
-	s := &setup{T: t, hub: coretest.NewHub(t, hub.Options{}), peers: acp.NewPeers(acp.PeersOptions{})}
+	s := &setup{T: t, hub: coretest.NewHub(t, hub.Options{})}
+	s.peers = acp.NewPeers(s.hub, acp.PeersOptions{})
 	opts.Session.Peers = s.peers
 	x := acp.NewHTTP(s.hub, opts)
 	server := httptest.NewServer(x)

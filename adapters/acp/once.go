@@ -83,10 +83,10 @@ func (s *session) serveLine(ctx context.Context) {
 	}
 }
 
-// open opens a task for an envelope, unless that came before, at whichever hub. keep lets it run on
-// when the peer has left.
+// open opens a task for an envelope, unless that came before, at whichever hub and in whichever life of one.
+// keep lets it run on when the peer has left.
 func (s *session) open(ctx context.Context, e wire.Envelope, req core.Request, r *request, keep bool) error {
-	if r.kind == wire.KindPing || !s.hub.Clustered() {
+	if r.kind == wire.KindPing {
 		return s.openTask(e, req, r, keep, "")
 	}
 	sum := sha256.New()
@@ -108,7 +108,8 @@ func (s *session) open(ctx context.Context, e wire.Envelope, req core.Request, r
 	return err
 }
 
-// resume has the peer get the answer of a task that the same envelope has opened at another hub.
+// resume has the peer get the answer of a task that the same envelope has opened before, at another hub or in an
+// earlier life of this one.
 func (s *session) resume(ctx context.Context, e wire.Envelope, req core.Request, r *request, id core.TaskID) error {
 	if e.Kind == wire.KindDelegate {
 		if err := s.answer(ctx, wire.KindAck, e.ID, wire.Ack{Accepted: true}); err != nil {

@@ -27,8 +27,7 @@ type Options struct {
 	// ?agent_id=, or that of the principal. If it is empty, the from of the first envelope
 	// is the identity. A later envelope with another from is not_authorized.
 	AgentID core.AgentID
-	// Peers is the state that the sessions of a hub share. Nil gives the session its own,
-	// so that it takes over nothing from an earlier connection of the peer.
+	// Peers is the state that the sessions of a hub share. It is required.
 	Peers *Peers
 	// HubName is the name of the hub in pong and capabilities.
 	HubName string
@@ -55,9 +54,6 @@ func (o Options) withDefaults() Options {
 	o.MaxEnvelopeBytes = cmp.Or(max(0, o.MaxEnvelopeBytes), wire.DefaultMaxEnvelopeBytes)
 	o.Deadline = cmp.Or(max(0, o.Deadline), DefaultDeadline)
 	o.DelegateDeadline = cmp.Or(max(0, o.DelegateDeadline), DefaultDelegateDeadline)
-	if o.Peers == nil {
-		o.Peers = NewPeers(PeersOptions{})
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

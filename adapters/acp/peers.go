@@ -40,7 +40,7 @@ type Peers struct {
 	since   time.Time
 	numbers atomic.Uint64
 	seen    *seenIDs
-	keys    *hub.Keys // of envelopes that open tasks, where there are other hubs
+	keys    *hub.Keys // of envelopes that open tasks
 
 	mu           sync.Mutex
 	live         map[peerID][]*session
@@ -69,14 +69,16 @@ func wanted(due []pendingResult) []pendingResult {
 	return slices.DeleteFunc(due, func(o pendingResult) bool { return now.After(o.until) })
 }
 
-// NewPeers makes the Peers of a hub.
-func NewPeers(opts PeersOptions) *Peers {
+// NewPeers makes the Peers of a hub. It is called once, before a peer comes.
+func NewPeers(h *hub.Hub, opts PeersOptions) *Peers {
 	keep := cmp.Or(max(0, opts.KeepResults), DefaultKeepResults)
 	ids := cmp.Or(max(0, opts.KeepIDs), DefaultKeepIDs)
-	return &Peers{
-		keep: keep, since: time.Now(), seen: newSeenIDs(ids),
+	p := &Peers{
+		keep: keep, since: time.Now(), seen: newSeenIDs(ids), keys: h.NewKeys(Dialect, hub.KeysOptions{All: maxSeenIDs, Age: ids}),
 		live: map[peerID][]*session{}, pending: map[peerID][]pendingResult{},
 	}
+	p.answer(h)
+	return p
 }
 
 // arrive adds a session and returns the pending results of its peer.

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 func TestPendingResultsAreBoundedAndLostOnesAreCounted(t *testing.T) {
-	p, kit := NewPeers(PeersOptions{}), peerID{"kit", "kit"}
+	p, kit := NewPeers(coretest.NewHub(t, hub.Options{}), PeersOptions{}), peerID{"kit", "kit"}
 	at := time.Now()
 	var due []pendingResult
 	for i := range maxPending {

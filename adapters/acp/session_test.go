@@ -32,7 +32,8 @@ type setup struct {
 func withHub(t *testing.T, test func(t *testing.T, w *setup)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &setup{T: t, hub: coretest.NewHub(t, hub.Options{}), peers: NewPeers(PeersOptions{})}
+		w := &setup{T: t, hub: coretest.NewHub(t, hub.Options{})}
+		w.peers = NewPeers(w.hub, PeersOptions{})
 		w.poet = w.hub.Connect(hub.Identity{Principal: core.Principal{ID: "poet", Dialect: "plain"}, Dialect: "plain"})
 		w.rest = w.hub.Connect(hub.Identity{Principal: core.Principal{ID: "rest", Dialect: "plain"}, Dialect: "plain"})
 		t.Cleanup(func() { w.poet.Close(nil) })

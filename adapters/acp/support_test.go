@@ -35,7 +35,8 @@ func withHub(t *testing.T, test func(t *testing.T, s *setup)) { withHubOptions(t
 func withHubOptions(t *testing.T, opts hub.Options, test func(t *testing.T, s *setup)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &setup{T: t, hub: coretest.NewHub(t, opts), peers: acp.NewPeers(acp.PeersOptions{})}
+		s := &setup{T: t, hub: coretest.NewHub(t, opts)}
+		s.peers = acp.NewPeers(s.hub, acp.PeersOptions{})
 		test(t, s)
 	})
 }

@@ -22,11 +22,12 @@ type head struct {
 	task   core.TaskID
 	key    taskKey // of the task; zeros if its id has another form
 	thread core.ThreadID
-	begun  uint64 // the place of the message with its first event
-	place  uint64 // the place of the message with its last event
-	seq    uint64 // the sequence number of its last event
-	at     int64  // when it ended, in nanoseconds of Unix time
-	last   string // the line of its last event; "" if that is the end, or did not fit
+	opened *repeatable // nil for a task without a key
+	begun  uint64      // the place of the message with its first event
+	place  uint64      // the place of the message with its last event
+	seq    uint64      // the sequence number of its last event
+	at     int64       // when it ended, in nanoseconds of Unix time
+	last   string      // the line of its last event; "" if that is the end, or did not fit
 	end    core.Kind
 	lost   bool // only its existence is known: the rest was damaged
 
@@ -94,6 +95,9 @@ func (h *hubTasks) heads(ctx context.Context, from, last uint64, keep int, yield
 		out := journal.Head{Task: d.task, End: d.end, Damaged: d.end == 0 && (d.lost || d.place < all.gap)}
 		if d.begun >= all.first {
 			out.Thread, out.ThreadTask = d.thread, all.knows(core.TaskID(d.thread))
+			if d.opened != nil {
+				out.Key, out.From = d.opened.key, d.opened.from
+			}
 		}
 		if d.end == 0 {
 			if out.Last, err = h.lastOf(ctx, d); errors.Is(err, journal.ErrUnknown) {
@@ -278,6 +282,9 @@ func (h *heads) add(place uint64, task core.TaskID, lines []byte) error {
 			thread = core.ThreadID(task) // one text for both
 		}
 		d.thread, d.begun = thread, place
+		if d.opened, err = repeatableOf(first); err != nil {
+			return fmt.Errorf("task %s: %w", task, err)
+		}
 	}
 	if seq > 0 && seq < d.seq {
 		return nil // these were appended again
@@ -364,6 +371,28 @@ func endOf(line []byte) (end core.Kind, at time.Time, err error) {
 		return 0, at, fmt.Errorf("the time of its end: %w", err)
 	}
 	return end, at, nil
+}
+
+// repeatable is a request that may be sent again: its key, and the id of its requester.
+type repeatable struct{ key, from string }
+
+// repeatableOf returns the key of the first event of a task, given its line; nil if there is none. The key is
+// the last member of the event.
+func repeatableOf(line []byte) (*repeatable, error) {
+	const member, end = `,"key":"`, `"}}`
+	i := bytes.LastIndex(line, []byte(member))
+	if i < 0 || !bytes.HasSuffix(line, []byte(end)) || bytes.IndexByte(line[i+len(member):len(line)-len(end)], '"') >= 0 {
+		return nil, nil //nolint:nilnil // it has no key
+	}
+	var e core.Event
+	if err := json.Unmarshal(line, &e); err != nil {
+		return nil, err
+	}
+	o, ok := e.Body.(core.Opened)
+	if !ok || o.Key == "" {
+		return nil, nil //nolint:nilnil // as above
+	}
+	return &repeatable{o.Key, o.From.ID}, nil
 }
 
 // threadOf returns [journal.ThreadOf] the first event of a task, given its line. The

@@ -27,7 +27,7 @@ type known struct {
 type model struct {
 	opts      dedup.Options[int, int]
 	known     []known
-	owners    []string // those with keys, in the order in which they came
+	owners    []string // those with settled keys, in the order in which they came
 	forgotten []int
 }
 
@@ -39,7 +39,7 @@ func (m *model) expire() {
 		}
 		return old
 	})
-	m.owners = slices.DeleteFunc(m.owners, func(o string) bool { return !slices.ContainsFunc(m.known, func(k known) bool { return k.owner == o }) })
+	m.owners = slices.DeleteFunc(m.owners, func(o string) bool { return m.count(o) == 0 })
 }
 
 func (m *model) index(owner string, key int) int {
@@ -66,9 +66,6 @@ func (m *model) begin(owner string, key, fingerprint, value int) (int, dedup.Ver
 	before, verdict := m.find(owner, key, fingerprint)
 	if verdict == dedup.Fresh {
 		m.known = append(m.known, known{owner: owner, key: key, fingerprint: fingerprint, value: value})
-		if !slices.Contains(m.owners, owner) {
-			m.owners = append(m.owners, owner)
-		}
 	}
 	return before, verdict
 }
@@ -82,6 +79,9 @@ func (m *model) settle(owner string, key, value int) {
 	k := m.known[i]
 	k.value, k.settled, k.at = value, true, time.Now()
 	m.known = append(slices.Delete(m.known, i, i+1), k)
+	if !slices.Contains(m.owners, owner) {
+		m.owners = append(m.owners, owner)
+	}
 	if m.opts.Each > 0 && m.count(owner) > m.opts.Each {
 		m.evict(owner)
 	}
@@ -173,11 +173,6 @@ func TestAMemoryTellsWhatCameBeforeWithinItsBounds(t *testing.T) {
 					o, k := owner.Draw(t, "owner"), key.Draw(t, "key")
 					m.forget(func(x known) bool { return x.owner == o && x.key == k })
 					memory.Forget(o, k)
-				},
-				"forget an owner": func(t *rapid.T) {
-					o := owner.Draw(t, "owner")
-					m.forget(func(x known) bool { return x.owner == o })
-					memory.ForgetOwner(o)
 				},
 				"wait": func(*rapid.T) { time.Sleep(time.Second) },
 				"": func(t *rapid.T) {

@@ -24,6 +24,7 @@ const keyTime = 5 * time.Second
 // claim says that a hub acts on a request, or is about to.
 type claim struct {
 	by    string
+	owner string      // the principal of the request
 	after core.TaskID // the newest task of the hub then: its task for the request is a newer one
 	gone  bool        // the hub has died since
 }
@@ -104,7 +105,7 @@ func (k *Keys) answer(m mark, c claimed) claimAnswer {
 	if ok && (has.by != c.Hub || has.gone) && !slices.Contains(c.Over, has.by) {
 		return claimAnswer{By: has.by, After: has.after, Gone: has.gone}
 	}
-	k.claims.Put(m.key, &claim{by: c.Hub, after: c.After})
+	k.claims.Put(m.key, &claim{by: c.Hub, owner: c.Owner, after: c.After})
 	return claimAnswer{}
 }
 
@@ -133,6 +134,9 @@ func (k *Keys) finish(owner string, m mark, id core.TaskID) {
 	h := k.hub
 	f := finished{Key: m.String(), Owner: owner, Task: id}
 	k.hear(h.others.name, m, f)
+	if !h.Clustered() {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	keysFinished().tellAll(h, f)

@@ -158,19 +158,21 @@ type Hub struct {
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
 	// runs has the agents of each principal that proved who it is.
-	runs      map[string][]*Session
-	jobs      map[core.TaskID]*job     // tasks that have not ended
-	mirrors   map[core.TaskID]*Session // who opened a task of another hub that has not ended
-	others    otherHubs
-	visits    visits
-	keys      map[string]*Keys          // by dialect
-	numbers   uint64                    // of connections
-	movable   map[*Session]struct{}     // agents in whose queues are tasks that others may have
-	watchers  map[*Session]struct{}     // of all tasks
-	broadcast *broadcast                // for the feeds that are live; nil if there are none
-	known     func(core.Principal) bool // see Expel; nil means everybody
-	end       ending
-	closed    error // set once the hub has stopped or is drained: the reason for new sessions
+	runs    map[string][]*Session
+	jobs    map[core.TaskID]*job     // tasks that have not ended
+	mirrors map[core.TaskID]*Session // who opened a task of another hub that has not ended
+	others  otherHubs
+	visits  visits
+	keys    map[string]*Keys // by dialect
+	// recoveredKeys are those of tasks in the journal, by dialect, until its Keys are made.
+	recoveredKeys map[string][]recoveredKey
+	numbers       uint64                    // of connections
+	movable       map[*Session]struct{}     // agents in whose queues are tasks that others may have
+	watchers      map[*Session]struct{}     // of all tasks
+	broadcast     *broadcast                // for the feeds that are live; nil if there are none
+	known         func(core.Principal) bool // see Expel; nil means everybody
+	end           ending
+	closed        error // set once the hub has stopped or is drained: the reason for new sessions
 }
 
 // New makes a Hub and starts its recorder. Close ends it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/dedup"
+	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
@@ -52,7 +53,7 @@ func (h *Hub) NewKeys(dialect string, o KeysOptions) *Keys {
 	k := &Keys{
 		hub: h, scope: dialect, working: map[digest]chan struct{}{},
 		known:  dedup.New[digest, digest](dedup.Options[digest, core.TaskID]{Each: o.Each, All: o.All, Age: o.Age}),
-		claims: lru.New(lru.Options[digest, *claim]{Count: o.All, Age: o.Age}),
+		claims: lru.New(lru.Options[digest, *claim]{Count: o.All, Age: o.Age, Owner: func(_ digest, c *claim) string { return c.owner }}),
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,7 +61,34 @@ func (h *Hub) NewKeys(dialect string, o KeysOptions) *Keys {
 		h.keys = map[string]*Keys{}
 	}
 	h.keys[dialect] = k
+	for _, r := range h.recoveredKeys[dialect] {
+		if begun, ok := r.task.Begun(); !ok || o.Age <= 0 || time.Since(begun) < o.Age {
+			k.note(r.owner, r.mark, r.task)
+		}
+	}
+	delete(h.recoveredKeys, dialect)
 	return k
+}
+
+// recoveredKey is a request that a task in the journal was opened for.
+type recoveredKey struct {
+	owner string
+	mark  mark
+	task  core.TaskID
+}
+
+// recoverKey notes the request of a task in the journal, for the Keys of its dialect.
+func (h *Hub) recoverKey(head journal.Head) {
+	m, ok := parseMark(head.Key)
+	if !ok {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.recoveredKeys == nil {
+		h.recoveredKeys = map[string][]recoveredKey{}
+	}
+	h.recoveredKeys[m.scope] = append(h.recoveredKeys[m.scope], recoveredKey{head.From, m, head.Task})
 }
 
 // Once acts on a request, unless one with its key was acted on before: then it returns the task of
@@ -99,22 +127,17 @@ func (k *Keys) Once(ctx context.Context, r Repeatable, act func(key string) (cor
 		}
 	}
 	defer k.done(m.key)
-	if !k.hub.Clustered() {
-		if id, err = act(""); err == nil {
-			k.note(r.Owner, m, id)
-		}
-		return id, false, err
+	if k.hub.Clustered() {
+		id, err = k.claim(ctx, r.Owner, m)
 	}
-	if id, err = k.claim(ctx, r.Owner, m); err == nil && id == "" {
+	if known = id != ""; err == nil && !known {
 		if id, err = act(m.String()); err != nil {
 			id = ""
 			k.forget(r.Owner, m)
 		}
-	} else {
-		known = err == nil
 	}
 	k.finish(r.Owner, m, id)
-	return id, known, err
+	return id, known && err == nil, err
 }
 
 func otherContent() error {

@@ -14,8 +14,9 @@ import (
 // Recover reads the journal after a start. Every task that was running when the hub was
 // killed ends as failed, unreachable and retryable, in a new epoch. A task whose end may be
 // in a lost part of the journal ends as failed, internal and not retryable: it may have
-// been done. Recover also restores the index of threads and what was spent. It is called
-// once, before any connection, and returns the error of the journal.
+// been done. Recover also restores the index of threads, what was spent, and which requests
+// tasks were opened for: see [Keys]. It is called once, before any connection and before
+// [Hub.NewKeys], and returns the error of the journal.
 func (h *Hub) Recover(ctx context.Context) error {
 	var cut []journal.Record
 	var kept []recovered
@@ -42,6 +43,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 			return true // but it has its end, should the record of its move be stored yet
 		}
 		kept = append(kept, recovered{head.Task, head.Thread, head.ThreadTask})
+		h.recoverKey(head)
 		if h.tracer != nil && (head.End == 0 || h.tracer.Missed(head.At)) {
 			traced = append(traced, head.Task)
 		}

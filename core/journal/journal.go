@@ -59,6 +59,8 @@ type Head struct {
 	// something of the task with the id of the thread, which is the one that it began with.
 	Thread     core.ThreadID
 	ThreadTask bool
+	// Key is that of its first event, and From the id of its requester; "" if that is missing, or has no key.
+	Key, From string
 	// End is the kind of the event that ended the task, and At its time; zero if the
 	// journal has no end.
 	End core.Kind

@@ -124,6 +124,9 @@ func (m *Memory) Heads(_ context.Context, yield func(Head) bool) error {
 	heads := make([]Head, 0, len(m.tasks))
 	for id, k := range m.tasks {
 		head := Head{Task: id, Thread: ThreadOf(k.events[0])}
+		if o, ok := k.events[0].Body.(core.Opened); ok && o.Key != "" {
+			head.Key, head.From = o.Key, o.From.ID
+		}
 		head.ThreadTask = m.tasks[core.TaskID(head.Thread)] != nil
 		if last := k.events[len(k.events)-1]; last.Body.Kind().Ends() {
 			head.End, head.At = last.Body.Kind(), last.At

@@ -4,5 +4,6 @@
 //	sent.Put(key, message)
 //	message, ok := sent.Get(key)
 //
-// Values leave in the order in which they were last put; reading a value does not keep it.
+// Values leave in the order in which they were last put; reading a value does not keep it. Where
+// values have owners, those of the owner with the most leave first.
 package lru

@@ -14,6 +14,12 @@ type Options[K comparable, V any] struct {
 	Size  func(K, V) int
 	// Age is how long a value is kept after Put.
 	Age time.Duration
+	// Owner returns whose a value is. With it, Count drops the oldest value of the owner that has the most
+	// values, and Bytes that of the owner with the most bytes: so one with many does not evict those of others.
+	// It is called by Put, and that may drop the value that was put.
+	Owner func(K, V) string
+	// Each is the maximum number of values of an owner.
+	Each int
 	// Evicted is called with each value that a bound drops, during the call that drops it.
 	// It must not use the Cache.
 	Evicted func(K, V)
@@ -23,16 +29,18 @@ type Options[K comparable, V any] struct {
 // All methods take constant time, apart from values that they drop. A Cache starts no
 // goroutine and is not safe for concurrent use.
 type Cache[K comparable, V any] struct {
-	opts  Options[K, V]
-	items map[K]*item[K, V]
-	ring  item[K, V] // ring.next is the oldest, ring.prev the newest
-	bytes int
-	began time.Time
-	spare *item[K, V] // the item that was dropped last, for reuse
+	opts   Options[K, V]
+	items  map[K]*item[K, V]
+	ring   item[K, V] // ring.next is the oldest, ring.prev the newest
+	bytes  int
+	began  time.Time
+	owners owners[K, V]
+	spare  *item[K, V] // the item that was dropped last, for reuse
 }
 
 type item[K comparable, V any] struct {
 	prev, next *item[K, V]
+	owned      *owned[K, V] // nil without an owner
 	key        K
 	value      V
 	size       int
@@ -41,7 +49,7 @@ type item[K comparable, V any] struct {
 
 // New returns an empty Cache.
 func New[K comparable, V any](opts Options[K, V]) *Cache[K, V] {
-	c := &Cache[K, V]{opts: opts, items: map[K]*item[K, V]{}, began: time.Now()}
+	c := &Cache[K, V]{opts: opts, items: map[K]*item[K, V]{}, began: time.Now(), owners: newOwners[K, V]()}
 	c.ring.prev, c.ring.next = &c.ring, &c.ring
 	return c
 }
@@ -53,6 +61,7 @@ func (c *Cache[K, V]) Put(key K, value V) {
 	it := c.items[key]
 	if it != nil {
 		it.prev.next, it.next.prev = it.next, it.prev
+		c.owners.leave(it)
 	} else {
 		if it, c.spare = c.spare, nil; it == nil {
 			it = new(item[K, V])
@@ -67,6 +76,12 @@ func (c *Cache[K, V]) Put(key K, value V) {
 		c.bytes -= it.size
 		it.size = c.opts.Size(key, value)
 		c.bytes += it.size
+	}
+	if c.opts.Owner != nil {
+		w := c.owners.enter(it, c.opts.Owner(key, value))
+		if c.opts.Each > 0 && w.has[byValues] > c.opts.Each {
+			c.evict(w.oldest())
+		}
 	}
 	c.trim(now)
 }
@@ -90,13 +105,6 @@ func (c *Cache[K, V]) Remove(key K) (value V, ok bool) {
 		return value, true
 	}
 	return value, false
-}
-
-// Evict drops the oldest value as a bound does. It does nothing on an empty Cache.
-func (c *Cache[K, V]) Evict() {
-	if it := c.ring.next; it != &c.ring {
-		c.evict(it)
-	}
 }
 
 // Expire drops what is older than Age, as Put, Get, Remove and All do first.
@@ -133,12 +141,25 @@ func (c *Cache[K, V]) expire() (now time.Duration) {
 func (c *Cache[K, V]) trim(now time.Duration) {
 	for len(c.items) > 0 {
 		oldest := c.ring.next
-		over := c.opts.Count > 0 && len(c.items) > c.opts.Count || c.opts.Bytes > 0 && c.bytes > c.opts.Bytes && len(c.items) > 1
-		if !over && (c.opts.Age <= 0 || now-oldest.at < c.opts.Age) {
+		switch {
+		case c.opts.Age > 0 && now-oldest.at >= c.opts.Age:
+			c.evict(oldest)
+		case c.opts.Count > 0 && len(c.items) > c.opts.Count:
+			c.evict(c.oldestOf(&c.owners.most))
+		case c.opts.Bytes > 0 && c.bytes > c.opts.Bytes && len(c.items) > 1:
+			c.evict(c.oldestOf(&c.owners.bytes))
+		default:
 			return
 		}
-		c.evict(oldest)
 	}
+}
+
+// oldestOf returns the oldest value of the owner that is first in a ranking; of all where values have no owners.
+func (c *Cache[K, V]) oldestOf(r *ranking[K, V]) *item[K, V] {
+	if c.opts.Owner != nil {
+		return r.first().oldest()
+	}
+	return c.ring.next
 }
 
 func (c *Cache[K, V]) evict(it *item[K, V]) {
@@ -151,6 +172,7 @@ func (c *Cache[K, V]) evict(it *item[K, V]) {
 
 func (c *Cache[K, V]) drop(it *item[K, V]) {
 	delete(c.items, it.key)
+	c.owners.leave(it)
 	it.prev.next, it.next.prev = it.next, it.prev
 	c.bytes -= it.size
 	*it = item[K, V]{}

@@ -2,6 +2,7 @@ package lru_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,7 @@ type pair struct{ Key, Size int }
 type model struct {
 	opts    lru.Options[int, int]
 	kept    []pair // oldest first
+	owners  []int  // those with values, in the order in which they came
 	at      map[int]time.Time
 	evicted []pair
 }
@@ -31,15 +33,52 @@ func (m *model) remove(key int) (pair, bool) {
 	}
 	p := m.kept[i]
 	m.kept = slices.Delete(m.kept, i, i+1)
+	m.owners = slices.DeleteFunc(m.owners, func(o int) bool { n, _ := m.has(o); return n == 0 })
 	return p, true
+}
+
+// ownerOf returns whose a key is.
+func ownerOf(key int) int { return key % 3 }
+
+// has returns how many values an owner has, and how many bytes.
+func (m *model) has(owner int) (values, bytes int) {
+	for _, p := range m.kept {
+		if ownerOf(p.Key) == owner {
+			values, bytes = values+1, bytes+p.Size
+		}
+	}
+	return values, bytes
+}
+
+// first returns the index of what a bound drops first.
+func (m *model) first() int {
+	if m.opts.Owner == nil {
+		return 0
+	}
+	most := slices.MaxFunc(m.owners, func(a, b int) int { // the first of several
+		manyA, bytesA := m.has(a)
+		manyB, bytesB := m.has(b)
+		if m.opts.Count > 0 && len(m.kept) > m.opts.Count {
+			return manyA - manyB
+		}
+		return bytesA - bytesB
+	})
+	return slices.IndexFunc(m.kept, func(p pair) bool { return ownerOf(p.Key) == most })
 }
 
 func (m *model) put(p pair) {
 	m.remove(p.Key)
 	m.kept = append(m.kept, p)
+	if !slices.Contains(m.owners, ownerOf(p.Key)) {
+		m.owners = append(m.owners, ownerOf(p.Key))
+	}
 	m.at[p.Key] = time.Now()
+	own := func(o pair) bool { return ownerOf(o.Key) == ownerOf(p.Key) }
+	if all := slices.DeleteFunc(slices.Clone(m.kept), func(o pair) bool { return !own(o) }); m.opts.Each > 0 && len(all) > m.opts.Each {
+		m.drop(slices.IndexFunc(m.kept, own))
+	}
 	for m.over() {
-		m.evict()
+		m.drop(m.first())
 	}
 }
 
@@ -51,15 +90,14 @@ func (m *model) over() bool {
 	return m.opts.Count > 0 && len(m.kept) > m.opts.Count || m.opts.Bytes > 0 && bytes > m.opts.Bytes && len(m.kept) > 1
 }
 
-func (m *model) evict() {
-	if len(m.kept) > 0 {
-		m.evicted, m.kept = append(m.evicted, m.kept[0]), m.kept[1:]
-	}
+func (m *model) drop(i int) {
+	p, _ := m.remove(m.kept[i].Key)
+	m.evicted = append(m.evicted, p)
 }
 
 func (m *model) expire() {
 	for m.opts.Age > 0 && len(m.kept) > 0 && time.Since(m.at[m.kept[0].Key]) >= m.opts.Age {
-		m.evict()
+		m.drop(0)
 	}
 }
 
@@ -72,6 +110,10 @@ func TestACacheKeepsTheNewestWithinItsBoundsAndTellsWhatItDrops(t *testing.T) {
 				Count: rapid.IntRange(0, 5).Draw(t, "count"), Bytes: rapid.IntRange(0, 20).Draw(t, "bytes"), Age: time.Duration(rapid.IntRange(0, 5).Draw(t, "age")) * time.Second,
 				Size:    func(_, size int) int { return size },
 				Evicted: func(key, size int) { evicted = append(evicted, pair{key, size}) },
+			}
+			if rapid.Bool().Draw(t, "owners") {
+				opts.Owner = func(key, _ int) string { return strconv.Itoa(ownerOf(key)) }
+				opts.Each = rapid.IntRange(0, 3).Draw(t, "each")
 			}
 			c, m := lru.New(opts), &model{opts: opts, at: map[int]time.Time{}}
 			key, size := rapid.IntRange(0, 8), rapid.IntRange(0, 10)
@@ -104,10 +146,6 @@ func TestACacheKeepsTheNewestWithinItsBoundsAndTellsWhatItDrops(t *testing.T) {
 					want, wantOK := m.remove(k)
 					got, ok := c.Remove(k)
 					check("removed", []any{got, ok}, []any{want.Size, wantOK})
-				},
-				"evict": func(*rapid.T) {
-					m.evict()
-					c.Evict()
 				},
 				"wait": func(t *rapid.T) { time.Sleep(time.Duration(rapid.IntRange(1, 3).Draw(t, "seconds")) * time.Second) },
 				"": func(*rapid.T) {

@@ -12,7 +12,8 @@ import (
 // minute.
 const AttendTime = 90 * time.Second
 
-// mostReaders bounds the lists of questions that are remembered as read.
+// mostReaders bounds the lists of questions that are remembered as read: beyond it whoever reads the most loses
+// the oldest.
 const mostReaders = 1024
 
 // reader is a principal that reads the list of questions, or of those in a thread.
@@ -23,7 +24,10 @@ type reader struct {
 
 // newReaders returns those who read a list, by their id, their rights and the thread.
 func newReaders() *lru.Cache[string, reader] {
-	return lru.New(lru.Options[string, reader]{Count: mostReaders, Age: AttendTime})
+	return lru.New(lru.Options[string, reader]{
+		Count: mostReaders, Age: AttendTime,
+		Owner: func(_ string, r reader) string { return r.Account() },
+	})
 }
 
 // Attend notes that a principal reads the list of questions, with a thread that of [Book.List] for it: for

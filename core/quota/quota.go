@@ -81,10 +81,9 @@ func (a *account) isUnused(now time.Time) bool {
 
 // of returns the account of a principal, and who that is in messages. The caller holds mu.
 func (b *Book) of(p core.Principal) (a *account, who string) {
-	// Names of principals have no control characters.
-	key, who := "\x00", "all who have no credential together"
+	key, who := p.Account(), "all who have no credential together"
 	if p.Authenticated {
-		key, who = p.ID, p.ID
+		who = p.ID
 	}
 	if a = b.accounts[key]; a != nil {
 		return a, who

@@ -19,12 +19,13 @@ type Book struct {
 }
 
 // TotalBytes bounds a Book as a whole, including the form in which a dialect writes the
-// turns. Beyond it, the thread whose last turn is the oldest is dropped.
+// turns. Beyond it, whoever has the most of it loses the thread whose last turn is the oldest.
 const TotalBytes = 256 << 20
 
 // record holds the turns of a thread. They are shared with callers of Turns, and never
 // moved or overwritten.
 type record struct {
+	from    string // whose the thread is: who asked first
 	turns   []core.Turn
 	dropped int // how many dropped turns their array still holds
 	bytes   int
@@ -71,7 +72,10 @@ func (c *record) drop() {
 // of a thread is kept even if it is larger.
 func NewBook(threads, bytes int) *Book {
 	size := func(_ core.ThreadID, c *record) int { return 2 * c.bytes }
-	return &Book{bytes: bytes, threads: lru.New(lru.Options[core.ThreadID, *record]{Count: threads, Bytes: TotalBytes, Size: size})}
+	return &Book{bytes: bytes, threads: lru.New(lru.Options[core.ThreadID, *record]{
+		Count: threads, Bytes: TotalBytes, Size: size,
+		Owner: func(_ core.ThreadID, c *record) string { return c.from },
+	})}
 }
 
 // Add adds the turns of a task to a thread, in the order of the tasks, unless it has them, and drops
@@ -84,7 +88,7 @@ func (b *Book) Add(id core.ThreadID, turns ...core.Turn) {
 	defer b.mu.Unlock()
 	c, ok := b.threads.Get(id)
 	if !ok {
-		c = &record{}
+		c = &record{from: turns[0].From}
 	}
 	c.add(turns)
 	for len(c.turns) > 1 && c.bytes > b.bytes {
@@ -119,7 +123,7 @@ func (b *Book) Drop(id core.ThreadID, task core.TaskID) {
 	if !ok {
 		return
 	}
-	kept := &record{}
+	kept := &record{from: c.from}
 	for _, t := range c.turns { // in an array of their own: others may have this one
 		if t.Task != task {
 			kept.turns, kept.bytes = append(kept.turns, t), kept.bytes+t.Size()

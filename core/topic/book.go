@@ -92,7 +92,7 @@ type Book struct {
 
 	hubs      map[string]struct{}               // the others of the cluster that are up
 	elsewhere *lru.Cache[at, []string]          // the patterns of identities at those
-	lost      *lru.Cache[Identity, []string]    // and at those that are gone
+	lost      *lru.Cache[Identity, []string]    // and what is not kept any more, here or at those that are gone
 	heirs     *lru.Cache[Identity, string]      // the hubs where identities resumed that are connected here still
 	moved     *lru.Cache[Identity, moved]       // subscriptions that have gone to other hubs
 	passed    *lru.Cache[core.TaskID, Identity] // notices that came with a subscription
@@ -100,15 +100,25 @@ type Book struct {
 
 // NewBook makes a Book.
 func NewBook(opts Options) *Book {
-	return &Book{
+	b := &Book{
 		hubs: map[string]struct{}{}, elsewhere: lru.New(lru.Options[at, []string]{Count: maxElsewhere}),
 		lost:  lru.New(lru.Options[Identity, []string]{Count: maxElsewhere, Age: opts.Keep}),
 		heirs: lru.New(lru.Options[Identity, string]{Count: maxPassed, Age: opts.Keep}),
 		moved: lru.New(lru.Options[Identity, moved]{Count: maxPassed, Age: redeliverWindow}), passed: lru.New(lru.Options[core.TaskID, Identity]{Count: maxPassed, Age: opts.Keep}),
 		opts: opts, first: 1,
 		connections: map[Subscriber]*connection{}, reading: map[*connection]struct{}{},
-		successors: map[Identity][]*connection{}, away: lru.New(lru.Options[Identity, *subscription]{Count: maxAway, Age: opts.Keep}),
+		successors: map[Identity][]*connection{},
 	}
+	b.away = lru.New(lru.Options[Identity, *subscription]{
+		Count: maxAway, Age: opts.Keep,
+		Owner: func(_ Identity, sub *subscription) string { return sub.last.Account() },
+		Evicted: func(who Identity, sub *subscription) {
+			if time.Since(sub.left) < opts.Keep {
+				b.lost.Put(who, sub.patterns) // else it is gone when it was said to be
+			}
+		},
+	})
+	return b
 }
 
 // last is the number of the latest notice. Callers hold mu.

@@ -188,6 +188,12 @@ func (b *Book) Detach(s Subscriber) {
 			return
 		}
 	}
+	b.keepAway(who, sub)
+}
+
+// keepAway keeps a subscription for the next connection of an identity. Callers hold mu.
+func (b *Book) keepAway(who Identity, sub *subscription) {
+	sub.left = time.Now()
 	b.away.Put(who, sub)
 }
 

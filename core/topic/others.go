@@ -111,7 +111,8 @@ func (b *Book) Missed() {
 	}
 }
 
-// restore gives a connection what its identity had at a hub that is gone. Callers hold mu.
+// restore gives a connection what its identity had at a hub that is gone, or what was not kept here, and a gap.
+// Callers hold mu.
 func (b *Book) restore(c *connection, who Identity) {
 	patterns, lost := b.lost.Remove(who)
 	if !lost {
@@ -236,7 +237,7 @@ func (b *Book) hearKept(k Kept) {
 	case own != nil:
 		own.merge(sub)
 	default:
-		b.away.Put(k.Who, sub)
+		b.keepAway(k.Who, sub)
 	}
 	b.subscribed(k.Who, k.Patterns)
 }

@@ -28,8 +28,9 @@ type subscription struct {
 	resendTo uint64
 	// gap says that notices are gone that another hub had, which it has not been told.
 	gap bool
-	// last is the principal of the last connection, of a subscription that has none.
+	// last is the principal of the last connection, of a subscription that has none, and left is since when.
 	last core.Principal
+	left time.Time
 	// unacked is what the transport accepted recently, and may have lost.
 	unacked []acceptance
 }

@@ -60,9 +60,10 @@ type player struct {
 // newPlayer returns a player of a hub, and of all that its dialects share.
 func newPlayer(t *testing.T, opts hub.Options) *player {
 	t.Helper()
-	p := &player{t: t, acp: acp.NewPeers(acp.PeersOptions{}), peers: map[string]*peer{}, calls: map[string]*httpCall{}, bindings: bindings{values: map[string]*jsonValue{}}}
+	p := &player{t: t, peers: map[string]*peer{}, calls: map[string]*httpCall{}, bindings: bindings{values: map[string]*jsonValue{}}}
 	opts.ID, opts.Schema = "the-hub", schemas.Compile
 	p.hub = coretest.NewHub(t, opts)
+	p.acp = acp.NewPeers(p.hub, acp.PeersOptions{})
 	p.a2a = a2a.New(p.hub, a2a.Options{Version: "1.0.0", Principal: func(*http.Request) (core.Principal, error) {
 		return core.Principal{ID: "local", Operator: true}, nil
 	}})

@@ -1,7 +1,9 @@
 package command_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -201,14 +203,16 @@ func TestACompletionIsQuickAndSilentWithoutAHub(t *testing.T) {
 	defer silent.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	given := make(chan struct{}) // up, by a command
+	given := make(chan string, 1) // up, by a command, with what it says
 	go func() {
-		defer close(given)
-		command.Run(ctx, []string{"agents", "--hub", "http://" + silent.Addr().String()}, command.Streams{In: http.NoBody, Out: nopCloser{io.Discard}, Err: io.Discard})
+		var said bytes.Buffer
+		code := command.Run(ctx, []string{"agents", "--hub", "http://" + silent.Addr().String()}, command.Streams{In: http.NoBody, Out: nopCloser{io.Discard}, Err: &said})
+		given <- fmt.Sprintf("%d, %s", code, &said)
+		silent.Close()
 	}()
 	asked, err := silent.Accept()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("a command: got %s (%v), want it to ask the hub", <-given, err)
 	}
 	defer asked.Close()
 	t.Setenv("DRAGOMAN_NONSENSE", "1") // which a command would refuse

@@ -18,8 +18,7 @@ type acpState struct {
 }
 
 func (s *Service) openACP(context.Context) error {
-	s.acp.peers = acp.NewPeers(acp.PeersOptions{KeepResults: s.config.ACP.KeepResults, KeepIDs: s.config.ACP.KeepIDs})
-	s.acp.peers.Answer(s.hub)
+	s.acp.peers = acp.NewPeers(s.hub, acp.PeersOptions{KeepResults: s.config.ACP.KeepResults, KeepIDs: s.config.ACP.KeepIDs})
 	return nil
 }
 
