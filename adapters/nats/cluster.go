@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -58,15 +59,19 @@ func (c *Cluster) join(o *server.Options, hub string) error {
 		return errors.New("the cluster has no secret: without one anybody could join")
 	}
 	const user = "hub"
-	// The server connects to others only if it listens for clients too. Nobody else has the
-	// password.
+	// The server connects to others only if it listens for clients too. It admits none there: its users are
+	// for connections within the process. Without a NoAuthUser it would make one of its own, who may do
+	// everything (nats-server, configureAccounts).
 	o.DontListen, o.Host, o.Port = false, "127.0.0.1", server.RANDOM_PORT
 	password, system := rand.Text(), server.NewAccount(server.DEFAULT_SYSTEM_ACCOUNT)
-	o.Users = []*server.User{{Username: user, Password: password}, {Username: systemUser, Password: password, Account: system}}
+	inProcess := map[string]struct{}{jwt.ConnectionTypeInProcess: {}}
+	o.Users = []*server.User{
+		{Username: user, Password: password, AllowedConnectionTypes: inProcess},
+		{Username: systemUser, Password: password, Account: system, AllowedConnectionTypes: inProcess},
+	}
+	o.NoAuthUser = user
 	o.ServerName, o.NoSystemAccount = hub, false // a clustered JetStream needs the account
-	// A server whose only accounts are its own two makes a user who needs no password (nats-server,
-	// configureAccounts). A third one, without users, keeps it from that.
-	o.Accounts, o.SystemAccount = []*server.Account{system, server.NewAccount("NOBODY")}, system.Name
+	o.Accounts, o.SystemAccount = []*server.Account{system}, system.Name
 	// It tries to reach an absent one each second, and logs the first try of a minute.
 	o.ConnectErrorReports, o.ReconnectErrorReports = triesOfMinute, triesOfMinute
 	o.Cluster = server.ClusterOpts{

@@ -292,7 +292,7 @@ Everything that can be called at a hub, by listener. Where [authentication](auth
 page will do. Without authentication nobody needs one. The right is wanted where there are [rules](rights.md); a principal with ` + "`operator: true`" + ` passes them all. The last column is for a principal that no rule mentions.
 Besides, the Unix socket of pi-server (` + "`pi_socket`" + `) and stdin (` + "`--stdio`" + `) are for the user that runs the hub.
 A hub of a cluster with embedded NATS listens at two more addresses, which admit only hubs: ` + "`cluster.listen`" + ` wants the secret of the cluster, and TLS with a key made of it or the certificates of ` + "`cluster.tls`" + `; a
-port of 127.0.0.1 that the system chooses wants a password that each process makes for itself. A process opens no other port.
+port of 127.0.0.1 that the system chooses admits nobody at all. A process opens no other port.
 `)
 	for _, listener := range []struct{ key, title string }{{"http_addr", "HTTP"}, {"pi_addr", "pi-server's own address"}, {"grpc_addr", "gRPC"}} {
 		fmt.Fprintf(&b, "\n## %s (`%s`)\n\n| endpoint | credential | right | without a rule |\n|---|---|---|---|\n", listener.title, listener.key)
