@@ -39,6 +39,17 @@ type Request struct {
 	Foreign *Foreign `json:"foreign,omitempty"`
 }
 
+// WithoutContent returns the request without what its requester said, as it stands in the record of a refusal.
+func (r Request) WithoutContent() Request {
+	r.Content, r.Data, r.Attachments, r.History, r.Context, r.Foreign = "", nil, nil, nil, nil, nil
+	if r.Notice != nil {
+		notice := *r.Notice
+		notice.Data = nil
+		r.Notice = &notice
+	}
+	return r
+}
+
 // Size estimates what the request costs in memory, in bytes.
 func (r Request) Size() int {
 	n := 256 + len(r.Content) + len(r.Data) + len(r.Context) + len(r.Domain) + len(r.Thread)

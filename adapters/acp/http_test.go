@@ -200,7 +200,7 @@ func TestAPostWaitsForItsAnswer(t *testing.T) {
 		want   string
 	}{
 		{`{"id":"1","from":"kit","to":"echo","kind":"query","payload":{"question":"hi"}}`, 200, wire.KindResponse, `{"data":null,"summary":"hi","truncated":false}`},
-		{`{"id":"2","from":"kit","to":"echo","kind":"delegate","payload":{"task":"hi","report_back":false}}`, 200, wire.KindAck, `{"accepted":true}`},
+		{`{"id":"2","from":"kit","to":"echo","kind":"delegate","payload":{"task":"hi","report_back":false}}`, 200, wire.KindAck, `{"accepted":true`},
 		{`{"id":"3","from":"kit","kind":"ping"}`, 200, wire.KindPong, `"agent_name":"Dragoman"`},
 		{`{"id":"4","from":"kit","to":"echo","kind":"discover"}`, 200, wire.KindCapabilities, `"agent_name":"echo"`},
 		{`{"id":"5","from":"kit","kind":"hello","payload":{"protocol_versions":[1]}}`, 200, wire.KindHello, `"selected_version":1`},

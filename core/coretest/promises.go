@@ -69,6 +69,8 @@ type history struct {
 	ended    time.Time
 	unread   bool // it had ended before anybody read
 	agent    core.AgentID
+	// forgotten says that it was refused and is not recorded.
+	forgotten bool
 	// moved says that another hub has a part of it.
 	moved bool
 }
@@ -232,6 +234,18 @@ func (p *Promises) Recorded(id core.TaskID, seq uint64) {
 	}
 }
 
+// Forgotten implements hub.ForgottenObserver.
+func (p *Promises) Forgotten(id core.TaskID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.tasks[id]
+	if t == nil || t.ends != 1 || t.last != 2 {
+		p.breaks("P5", id, "it is not recorded, and was not only refused: %+v", t)
+		return
+	}
+	t.forgotten = true
+}
+
 // JournalRefused says that the journal has refused the latest records: it must then have the
 // beginning of each task.
 func (p *Promises) JournalRefused() { p.refused = true }
@@ -250,6 +264,9 @@ func (p *Promises) Broken() []string {
 		}
 		if t.ends != 1 {
 			p.breaks("P1", id, "got %d ends, want 1", t.ends)
+		}
+		if t.forgotten {
+			continue
 		}
 		if t.recorded != t.last && !p.refused {
 			p.breaks("P5", id, "the journal was told up to %d, want %d", t.recorded, t.last)

@@ -240,12 +240,14 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 	}
 	h.awaitOthers(ctx)
 	gone := core.NewFault(core.CodeUnreachable, "the hub stopped: %s", reason).Because(ErrStopping)
+	h.recordNotices()
 	for _, t := range h.live() {
 		t.End(core.Failed{Fault: gone})
 	}
 	h.packs.Stop(gone)
 	h.questions.Stop(gone)
 	h.stop()
+	h.admitted.Wait()
 	err := h.recorder.Stop(h.unrecorded)
 	h.endSessions(gone)
 	return err

@@ -156,19 +156,21 @@ func (s *Session) Adopt(o Opening) bool {
 	}
 	h.tasks.Adopt(j.Task, o.Opened, nil)
 	h.jobs[j.ID()] = j
-	h.recorder.Record(j.Task)
+	h.admitted.Add(1)
+	defer h.admitted.Done()
 	h.enter(s, j, &core.Open{Keep: o.Keep})
 	h.mu.Unlock()
 	j.Attach(s.peer(), task.Requester, nil, 1)
 	err := h.afford(j.Task)
 	if err == nil {
 		if err = h.begin(j, o.Private); err != nil && h.reroute(j, core.AsFault(err)) == nil {
-			return true
+			err = nil
 		}
 	}
 	if err != nil {
 		h.refuse(j, err)
 	}
+	h.record(j)
 	return true
 }
 

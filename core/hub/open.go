@@ -119,6 +119,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	if elsewhere {
 		return t.Task, nil
 	}
+	defer h.admitted.Done()
 	if err == nil {
 		err = h.afford(t.Task)
 	}
@@ -126,10 +127,14 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 		err = h.begin(t, o.Private)
 	}
 	if err == nil {
+		h.record(t)
 		return t.Task, nil
 	}
 	f := h.withCause(core.AsFault(err), causes)
 	h.refuse(t, f)
+	if !h.recordRefused(t) {
+		return nil, f
+	}
 	return t.Task, f
 }
 
@@ -264,7 +269,8 @@ func checkForeign(f *core.Foreign) error {
 // names the hubs of the cluster that are not, where there are any.
 var ErrStopping = errors.New("the hub is stopping")
 
-// admit registers a task: from here on it is recorded, watched and certain to end.
+// admit registers a task: from here on it is watched and certain to end. It is recorded once it is known
+// whether anybody gets it; a hub that stops waits for that.
 func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -280,7 +286,7 @@ func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 		return err
 	}
 	h.jobs[j.ID()] = j
-	h.recorder.Record(j.Task)
+	h.admitted.Add(1)
 	h.enter(s, j, o)
 	return nil
 }

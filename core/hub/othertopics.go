@@ -132,7 +132,7 @@ func (h *Hub) hearWanted(from string, w wanted) {
 	j, wanted, done := h.settleNotice(w.Task, from, w.Wanted)
 	h.mu.Unlock()
 	if done {
-		j.endNotice(wanted)
+		h.endNotice(j, wanted)
 	}
 }
 
@@ -153,14 +153,14 @@ func (h *Hub) settleNotice(id core.TaskID, from string, has bool) (j *job, wante
 }
 
 // endNotice ends a notice to subscribers.
-func (j *job) endNotice(wanted bool) {
+func (h *Hub) endNotice(j *job, wanted bool) {
 	if wanted {
 		j.End(core.Done{})
+		h.record(j)
 		return
 	}
-	f := unsubscribed(j.Notice().Topic)
-	j.opener.hub.Count("refused." + string(f.Code))
-	j.Refuse(f)
+	h.refuse(j, unsubscribed(j.Notice().Topic))
+	h.recordRefused(j)
 }
 
 func unsubscribed(topic string) *core.Fault {

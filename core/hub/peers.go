@@ -211,7 +211,7 @@ func (h *Hub) HubGone(name string) {
 	h.mu.Unlock()
 	h.refusedBy(name)
 	for _, notice := range notices {
-		notice.endNotice(false)
+		h.endNotice(notice, false)
 	}
 }
 

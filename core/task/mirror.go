@@ -79,11 +79,12 @@ func (s *Store) Copy(from core.Principal, opened core.Event) *Task {
 	return t
 }
 
-// Forget drops a mirror that its owner was not told of.
+// Forget drops a mirror that its owner was not told of, or a refused task that is not recorded.
 func (s *Store) Forget(t *Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.tasks, t.id)
+	s.catalog.remove(t.id)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stored = false
