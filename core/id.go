@@ -44,6 +44,14 @@ type AgentID string
 // ThreadID names a conversation.
 type ThreadID string
 
+// Check returns an invalid Fault if the name is longer than [MaxIDBytes].
+func (id ThreadID) Check() error {
+	if len(id) > MaxIDBytes {
+		return NewFault(CodeInvalid, "the name of the thread has %d bytes: use at most %d", len(id), MaxIDBytes)
+	}
+	return nil
+}
+
 // NewID returns a fresh UUID of version 7 as text.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 

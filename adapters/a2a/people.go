@@ -48,7 +48,7 @@ func newPeople(h *hub.Hub) *people {
 // its agent can ask at once.
 func (p *people) expect(thread core.ThreadID, viewer core.Principal) (tag string) {
 	tag = core.NewID()
-	p.session.WatchQuestions(question.View{Tag: tag, Thread: thread, For: viewer})
+	_ = p.session.WatchQuestions(question.View{Tag: tag, Thread: thread, For: viewer})
 	return tag
 }
 

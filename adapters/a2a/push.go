@@ -93,7 +93,7 @@ func (c *call) addPush(t *task.Task, config wire.PushConfig) (wire.PushConfig, e
 		}
 		s.pushesOf[t.ID()] = p
 		if !tr.ended {
-			s.people.session.WatchQuestions(question.View{Tag: p, Thread: t.Request().Thread, For: c.from})
+			_ = s.people.session.WatchQuestions(question.View{Tag: p, Thread: t.Request().Thread, For: c.from})
 		}
 	}
 	one := &push{PushConfig: config, by: c.from.ID, target: host}

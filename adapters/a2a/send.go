@@ -215,8 +215,7 @@ func (c *call) watch(s *hub.Session, t *task.Task, at core.Cursor) error {
 	if err := s.Watch(t, at, nil); err != nil {
 		return err
 	}
-	s.WatchQuestions(question.View{Thread: t.Request().Thread, For: c.from})
-	return nil
+	return s.WatchQuestions(question.View{Thread: t.Request().Thread, For: c.from})
 }
 
 // cancelTask is CancelTask. It answers once the task has ended, which it does when its agent

@@ -69,7 +69,9 @@ func (c *connection) show(id core.ThreadID, at place) (*conversation, *jsonrpc.E
 	if err := c.self.Follow(id, conv); err != nil {
 		return nil, errorOf(err)
 	}
-	c.self.WatchQuestions(question.View{Tag: conv, Thread: id, Agent: c.opts.Agent.Agent(), For: c.opts.Principal})
+	if err := c.self.WatchQuestions(question.View{Tag: conv, Thread: id, Agent: c.opts.Agent.Agent(), For: c.opts.Principal}); err != nil {
+		return nil, errorOf(err)
+	}
 	return conv, nil
 }
 

@@ -102,9 +102,10 @@ func (r *run) open(q *request, input json.RawMessage) error {
 // asks in others' tasks.
 type early struct{}
 
-// watchQuestions makes the session one that shows the questions of a conversation to people.
+// watchQuestions makes the session one that shows the questions of a conversation to people. Where the hub has no
+// room for that, whoever asks is told that nobody is there.
 func (r *run) watchQuestions(tag any, thread core.ThreadID, agent core.AgentID) {
-	r.session.WatchQuestions(question.View{Tag: tag, Thread: thread, Agent: agent, For: r.session.Identity().Principal})
+	_ = r.session.WatchQuestions(question.View{Tag: tag, Thread: thread, Agent: agent, For: r.session.Identity().Principal})
 }
 
 // take takes what is new in the session.

@@ -136,7 +136,7 @@ func (l *listener) add(id core.TaskID) {
 	}
 	l.tasks[id] = &listened{task: t}
 	if l.request.elicits {
-		l.changes.WatchQuestions(question.View{Tag: id, Thread: t.Thread(), For: l.request.principal()})
+		_ = l.changes.WatchQuestions(question.View{Tag: id, Thread: t.Thread(), For: l.request.principal()})
 	}
 	_ = l.changes.Watch(t, t.Last().Cursor(), nil) // the session has ended, which is noticed next
 }

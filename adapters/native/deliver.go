@@ -162,7 +162,15 @@ func (s *session) sendExecution(ctx context.Context, e *pack.Execution) error {
 
 // show shows the peer a question that it watches.
 func (s *session) show(ctx context.Context, u *question.Update) error {
-	tag, _ := u.Tag.(conversation)
+	tag, ok := u.Tag.(*watching)
+	if !ok {
+		return nil
+	}
+	select {
+	case <-tag.answered:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	return s.send(ctx, "question", struct {
 		Call     string            `json:"call"`
 		Question question.Question `json:"question"`

@@ -86,11 +86,16 @@ func (s *session) listTasks(ctx context.Context, c wire.Call) error {
 	}{done{c.ID}, page}, err)
 }
 
-// conversation is the tag of the questions of a conversation.
+// conversation is what a peer watches questions of.
 type conversation struct {
-	call   string
 	thread core.ThreadID
 	agent  core.AgentID
+}
+
+// watching is the tag of the questions of a conversation. They come after the answer to the call.
+type watching struct {
+	call     string
+	answered chan struct{}
 }
 
 func (s *session) listQuestions(ctx context.Context, c wire.Call) error {
@@ -105,29 +110,32 @@ func (s *session) listQuestions(ctx context.Context, c wire.Call) error {
 	if w.Stop {
 		s.unwatchQuestions(w.Thread, w.Agent)
 	}
-	if err := s.send(ctx, "result", result); err != nil || !w.Watch || w.Stop {
-		return err
+	if !w.Watch || w.Stop {
+		return s.send(ctx, "result", result)
 	}
 	s.unwatchQuestions(w.Thread, w.Agent)
-	tag := conversation{c.ID, w.Thread, w.Agent}
+	tag := &watching{c.ID, make(chan struct{})}
+	defer close(tag.answered)
+	if err := s.asks.WatchQuestions(question.View{Tag: tag, Thread: w.Thread, Agent: w.Agent, For: p}); err != nil {
+		return s.reply(ctx, c.ID, nil, err)
+	}
 	s.mu.Lock()
-	s.conversations = append(s.conversations, tag)
+	if s.conversations == nil {
+		s.conversations = map[conversation]*watching{}
+	}
+	s.conversations[conversation{w.Thread, w.Agent}] = tag
 	s.mu.Unlock()
-	s.asks.WatchQuestions(question.View{Tag: tag, Thread: w.Thread, Agent: w.Agent, For: p})
-	return nil
+	return s.send(ctx, "result", result)
 }
 
 // unwatchQuestions ends the view of a conversation, if there is one.
 func (s *session) unwatchQuestions(thread core.ThreadID, agent core.AgentID) {
+	at := conversation{thread, agent}
 	s.mu.Lock()
-	i := slices.IndexFunc(s.conversations, func(v conversation) bool { return v.thread == thread && v.agent == agent })
-	var tag conversation
-	if i >= 0 {
-		tag = s.conversations[i]
-		s.conversations = slices.Delete(s.conversations, i, i+1)
-	}
+	tag := s.conversations[at]
+	delete(s.conversations, at)
 	s.mu.Unlock()
-	if i >= 0 {
+	if tag != nil {
 		s.asks.UnwatchQuestions(tag)
 	}
 }

@@ -34,8 +34,8 @@ type session struct {
 	watchesTools bool      // the reader's own
 
 	mu            sync.Mutex
-	held          map[core.TaskID]struct{} // the tasks that the peer was given and has not ended
-	conversations []conversation           // whose questions it watches
+	held          map[core.TaskID]struct{}   // the tasks that the peer was given and has not ended
+	conversations map[conversation]*watching // whose questions it watches
 	later         later
 	all           *hub.Session // that of a watch_all with positions; else nil
 	asking        int          // how many questions of the peer wait for people

@@ -34,7 +34,7 @@ func (ss *session) watchQuestions() {
 		clear(ss.dialogs.open)
 		return
 	}
-	s.root.WatchQuestions(question.View{Tag: ss, Thread: ss.thread, Agent: ss.agent.Agent(), For: ss.viewer})
+	_ = s.root.WatchQuestions(question.View{Tag: ss, Thread: ss.thread, Agent: ss.agent.Agent(), For: ss.viewer})
 }
 
 // questionChanged handles a new question, or the outcome of one. Subscribers are told who

@@ -138,15 +138,17 @@ type Hub struct {
 	recorder   *recorder.Recorder
 	admitted   sync.WaitGroup // tasks that are not with the recorder yet
 	refusals   refusals
-	tasks      *task.Store
-	packs      *pack.Registry
-	cluster    *cluster.Cluster // may be nil
-	questions  *question.Book
-	topics     *topic.Book
-	settings   *settings
-	followers  followers
-	talk       conversations
-	lookups    chan lookup
+
+	registrations registrations
+	tasks         *task.Store
+	packs         *pack.Registry
+	cluster       *cluster.Cluster // may be nil
+	questions     *question.Book
+	topics        *topic.Book
+	settings      *settings
+	followers     followers
+	talk          conversations
+	lookups       chan lookup
 	// background runs until ctx ends, which stop waits for.
 	background sync.WaitGroup
 	ctx        context.Context //nolint:containedctx // see above

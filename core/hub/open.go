@@ -225,6 +225,8 @@ func (h *Hub) checkRequest(req *core.Request, now time.Time) error {
 		return core.NewFault(core.CodeInvalid, "the topic of the notice is missing")
 	case req.Intent != core.IntentNotify && isEmpty(req):
 		return core.NewFault(core.CodeInvalid, "the content is empty: say what is wanted")
+	case longestName(req) > core.MaxIDBytes:
+		return core.NewFault(core.CodeInvalid, "a name in the request has %d bytes: use at most %d for the address, thread, domain and topic", longestName(req), core.MaxIDBytes)
 	case req.Deadline.After(now.Add(h.limits.MaxDeadline)):
 		return core.NewFault(core.CodeInvalid, "the deadline is more than %s away: set an earlier one", h.limits.MaxDeadline)
 	case !req.Deadline.After(now):
@@ -233,6 +235,15 @@ func (h *Hub) checkRequest(req *core.Request, now time.Time) error {
 		return core.NewFault(core.CodeTooLarge, "the request has %d bytes, the limit is %d (limits.request_bytes): send less, or say where it is", req.Size(), h.limits.RequestBytes)
 	}
 	return nil
+}
+
+// longestName returns how long the longest name in a request is, as a refusal keeps it.
+func longestName(req *core.Request) int {
+	n := max(len(req.To.String()), len(req.Thread), len(req.Domain), len(req.Cause))
+	if req.Notice != nil {
+		n = max(n, len(req.Notice.Topic))
+	}
+	return n
 }
 
 // isEmpty reports whether a question asks nothing.

@@ -13,27 +13,44 @@ import (
 )
 
 // WatchQuestions makes Next return the questions of a conversation, those that are open
-// first, and how they end. It replaces the session's view with the same tag.
-func (s *Session) WatchQuestions(v question.View) {
-	s.hub.questions.Watch(s.peer(), v)
+// first, and how they end. It replaces the session's view with the same tag. It fails as [Session.Follow] does.
+func (s *Session) WatchQuestions(v question.View) error {
+	if err := v.Thread.Check(); err != nil {
+		return err
+	}
+	if err := s.register(names(v)); err != nil {
+		return err
+	}
+	if before, replaced := s.hub.questions.Watch(s.peer(), v); replaced {
+		s.unregister(names(before))
+	}
 	if s.Closed() { // maybe before the view was there
 		s.hub.questions.Leave(s.peer())
+		s.unregisterAll()
 	}
+	return nil
 }
+
+// names returns how long the names in a view are.
+func names(v question.View) int { return len(v.Thread) + len(v.Agent) }
 
 // WatchOwnQuestions makes Next return what the tools of packs ask that the session calls, if it works
 // on no task, and how that ends. Its principal, and who may answer in its name, may answer; without
 // this such a tool can ask nobody. It is called before the session calls a tool.
 func (s *Session) WatchOwnQuestions() {
 	s.asksIn = core.ThreadID(core.NewID())
-	s.WatchQuestions(question.View{Tag: ownQuestions{}, Thread: s.asksIn, For: s.identity.Principal})
+	_ = s.WatchQuestions(question.View{Tag: ownQuestions{}, Thread: s.asksIn, For: s.identity.Principal}) // else its tools are told that they can ask nobody
 }
 
 // ownQuestions is the tag of the view of a session that shows what its calls ask.
 type ownQuestions struct{}
 
 // UnwatchQuestions ends the view with the tag.
-func (s *Session) UnwatchQuestions(tag any) { s.hub.questions.Unwatch(s.peer(), tag) }
+func (s *Session) UnwatchQuestions(tag any) {
+	if v, watched := s.hub.questions.Unwatch(s.peer(), tag); watched {
+		s.unregister(names(v))
+	}
+}
 
 // Questions returns the open questions that the principal may answer, of all hubs, the longest
 // waiting first.

@@ -115,6 +115,7 @@ type Session struct {
 	expiry   *time.Timer // closes the session; nil if its credential does not expire
 
 	follows table[core.ThreadID, struct{}] // guarded by followers.mu
+	registered
 
 	mu     sync.Mutex
 	card   core.Card
@@ -246,6 +247,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	s.leavePacks(reason)
 	h.questions.Leave(s.peer())
 	h.followers.leave(s)
+	s.unregisterAll()
 
 	s.mu.Lock()
 	work, opened, children := maps.Clone(s.work), s.opened, s.children

@@ -39,13 +39,16 @@ type ThreadBatch struct {
 }
 
 // ReadThread starts reading a thread after a place in it; a number one beyond the end of a
-// task means after that task. The caller closes the reader. ReadThread returns an invalid
-// Fault for a place that its task does not have, a not_authorized Fault for a place in a
+// task means after that task. The caller closes the reader. ReadThread returns the Faults of
+// [Session.Follow], an invalid Fault for a place that its task does not have, a not_authorized Fault for a place in a
 // task that the principal may not read, and the error of the journal, for which it may
 // wait.
 func (h *Hub) ReadThread(ctx context.Context, p Identity, id core.ThreadID, from core.Place) (*ThreadReader, error) {
 	r := &ThreadReader{sess: h.Connect(p), thread: id, place: from}
-	r.sess.follow(id, follower{})
+	if err := r.sess.follow(id, follower{}); err != nil {
+		r.Close()
+		return nil, err
+	}
 	if !h.gather(ctx, id) {
 		r.lost = true
 	}
@@ -243,17 +246,27 @@ type follower struct {
 
 // Follow makes the session a viewer of every task that is opened in a thread from now on
 // and that its principal may read; tag comes with their batches. It leaves out those that
-// the session opens itself. Notices are not part of a thread.
+// the session opens itself. Notices are not part of a thread. It returns an invalid Fault for a name that is too
+// long, and an overloaded Fault where the session or its principal follows and watches too much, or the memory
+// of the hub is full.
 func (s *Session) Follow(id core.ThreadID, tag any) error {
 	return s.doFunc(core.Follow{Thread: id}, func() error {
-		s.follow(id, follower{shown: true, tag: tag})
-		return nil
+		return s.follow(id, follower{shown: true, tag: tag})
 	})
 }
 
-func (s *Session) follow(id core.ThreadID, how follower) {
+func (s *Session) follow(id core.ThreadID, how follower) error {
+	if err := id.Check(); err != nil {
+		return err
+	}
 	f := &s.hub.followers
 	f.mu.Lock()
+	if _, follows := s.follows[id]; !follows {
+		if err := s.register(len(id)); err != nil {
+			f.mu.Unlock()
+			return err
+		}
+	}
 	if f.byThread == nil {
 		f.byThread = map[core.ThreadID]map[*Session]follower{}
 	}
@@ -266,6 +279,7 @@ func (s *Session) follow(id core.ThreadID, how follower) {
 	if s.Closed() { // maybe before it followed
 		f.leave(s)
 	}
+	return nil
 }
 
 // Unfollow ends Follow. The session keeps viewing the tasks that it views already.
@@ -282,6 +296,9 @@ func (f *followers) remove(s *Session, ids ...core.ThreadID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, id := range ids {
+		if _, follows := s.follows[id]; follows {
+			s.unregister(len(id))
+		}
 		delete(s.follows, id)
 		if delete(f.byThread[id], s); len(f.byThread[id]) == 0 {
 			delete(f.byThread, id)

@@ -15,16 +15,20 @@ const (
 	Bodies       // bodies of requests that are being read or answered
 	Frames       // frames of connections that people may look at
 	Catalog      // what is known of tasks that are not in memory
+	// Registrations are threads that are followed, and conversations whose questions are watched.
+	Registrations
 	kindEnd
 )
 
-var names = [kindEnd]string{"", "logs", "ended", "inboxes", "sending", "bodies", "frames", "catalog"}
+var names = [kindEnd]string{"", "logs", "ended", "inboxes", "sending", "bodies", "frames", "catalog", "registrations"}
 
 // String returns the name of the kind, as in the metrics.
 func (k Kind) String() string { return names[min(k, kindEnd-1)] }
 
 // Kinds returns every kind.
-func Kinds() []Kind { return []Kind{Logs, Ended, Inboxes, Sending, Bodies, Frames, Catalog} }
+func Kinds() []Kind {
+	return []Kind{Logs, Ended, Inboxes, Sending, Bodies, Frames, Catalog, Registrations}
+}
 
 // Budget counts bytes against a limit. A nil Budget counts nothing and refuses nothing. It is
 // safe for concurrent use.

@@ -44,26 +44,30 @@ type place struct {
 }
 
 // Watch shows the peer the questions of the view's conversation, those that are open first,
-// until Unwatch or Leave. It replaces the peer's view with the same tag. The caller checks
+// until Unwatch or Leave. It replaces the peer's view with the same tag, and returns it. The caller checks
 // afterwards that the peer has not left: see the package documentation.
-func (b *Book) Watch(p Peer, v View) {
+func (b *Book) Watch(p Peer, v View) (before View, replaced bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := place{p, v.Tag}
 	if b.views[p] == nil {
 		b.views[p] = map[any]View{}
 	}
+	before, replaced = b.views[p][v.Tag]
 	b.views[p][v.Tag] = v
 	for _, q := range b.selected(func(q *pending) bool { return q.isFor(v, b.opts.MayAnswer) }) {
 		q.show(at)
 	}
+	return before, replaced
 }
 
-// Unwatch removes a view. Open questions are shown again by another Watch.
-func (b *Book) Unwatch(p Peer, tag any) {
+// Unwatch removes a view, and returns it if there was one. Open questions are shown again by another Watch.
+func (b *Book) Unwatch(p Peer, tag any) (before View, watched bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	before, watched = b.views[p][tag]
 	b.unwatch(place{p, tag})
+	return before, watched
 }
 
 // unwatch removes a view. Callers hold mu.

@@ -41,14 +41,14 @@ func (r *reader) handleSession(ctx context.Context) {
 }
 
 // watchQuestions watches the questions of the conversation and of the agent that answers
-// in it.
+// in it. Where the hub has no room for that, whoever asks is told that nobody is there.
 func (r *reader) watchQuestions(agent core.AgentID) {
 	if agent == "" {
 		agent = core.AgentID(r.key) // existing clients name conversations after the agent
 	}
 	if agent != r.agent {
 		r.agent = agent
-		r.session.WatchQuestions(question.View{Thread: core.ThreadID(r.key), Agent: agent, For: r.principal})
+		_ = r.session.WatchQuestions(question.View{Thread: core.ThreadID(r.key), Agent: agent, For: r.principal})
 	}
 }
 
