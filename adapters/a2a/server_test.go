@@ -84,7 +84,7 @@ func TestAStreamHasTheTaskItsChunksAndItsEnd(t *testing.T) {
 				t.Fatalf("got %+v, want the task first", first)
 			}
 			task, _ := a.next(core.KindAssigned)
-			a.say(task, core.Thinking{Text: "hm"}, core.Text{Text: "HEL"}, core.ToolCall{ID: "1", Name: "look", Input: `{"a":1}`}, core.Text{Text: "LO"}, core.File{Name: "a.txt", MediaType: "text/plain", Data: []byte("hi")},
+			a.say(task, core.Thinking{Text: "hm"}, core.Text{Text: "HEL"}, core.ToolCall{ID: "1", Name: "look", Input: `{"a":1}`}, core.Text{Text: "LO"}, core.ToolResult{ID: "1"}, core.File{Name: "a.txt", MediaType: "text/plain", Data: []byte("hi")},
 				core.Done{Data: json.RawMessage(`{"n":1}`)})
 			items := s.rest()
 			if got := textOf(items); got != "HELLO" || lastState(items) != wire.StateCompleted {
@@ -103,7 +103,7 @@ func TestAStreamHasTheTaskItsChunksAndItsEnd(t *testing.T) {
 					told = append(told, m.Event.Kind+" "+wire.Text(u.Status.Message.Parts))
 				}
 			}
-			want := []string{"thinking hm", "answer false", `tool_call calls look {"a":1}`, "answer true", "file-1 false", "data false"}
+			want := []string{"thinking hm", "answer false", `tool_call calls look {"a":1}`, "answer true", "tool_result tool_result", "file-1 false", "data false"}
 			if !slices.Equal(told, want) {
 				t.Errorf("got %q, want %q", told, want)
 			}

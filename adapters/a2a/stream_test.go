@@ -134,9 +134,9 @@ func TestAStreamHasEveryItemOfAnAgentThatEndsAtOnce(t *testing.T) {
 		f := start(t, a2a.Options{})
 		a := f.agent("fast")
 		a.does(func(t *task.Task) {
-			a.say(t, core.Thinking{Text: "hm"}, core.ToolCall{ID: "1", Name: "n"}, core.Text{Text: "A"}, core.Usage{Input: 1}, core.Done{})
+			a.say(t, core.Thinking{Text: "hm"}, core.ToolCall{ID: "1", Name: "n"}, core.ToolResult{ID: "1"}, core.Text{Text: "A"}, core.Usage{Input: 1}, core.Done{})
 		})
-		want := []string{`task TASK_STATE_SUBMITTED ""`, "TASK_STATE_WORKING", "TASK_STATE_WORKING thinking", "TASK_STATE_WORKING tool_call", "A", "TASK_STATE_COMPLETED"}
+		want := []string{`task TASK_STATE_SUBMITTED ""`, "TASK_STATE_WORKING", "TASK_STATE_WORKING thinking", "TASK_STATE_WORKING tool_call", "TASK_STATE_WORKING tool_result", "A", "TASK_STATE_COMPLETED"}
 		wantTold(t, f.stream(b, "fast", wire.MethodStream, message("m1", "go", "")), want...)
 		// The same message again is answered after the task has ended.
 		wantTold(t, f.stream(b, "fast", wire.MethodStream, message("m1", "go", "")), want...)
@@ -150,11 +150,11 @@ func TestTheStreamOfAMessageToATaskBeginsWithWhatTheMessageDid(t *testing.T) {
 		a.does(func(t *task.Task) {
 			a.say(t, core.Text{Text: "A"}, core.ApprovalRequested{ID: "1", Name: "n"})
 			a.next(core.KindApprovalDecided)
-			a.say(t, core.Thinking{Text: "hm"}, core.Text{Text: "B"}, core.Done{})
+			a.say(t, core.Thinking{Text: "hm"}, core.ToolResult{ID: "1"}, core.Text{Text: "B"}, core.Done{})
 		})
 		asked := f.send(b, "fast", message("m1", "go", ""))
 		decision := fmt.Sprintf(`{"message":{"messageId":"m2","role":"ROLE_USER","taskId":%q,"parts":[{"data":{"approval":{"id":"1","approved":true}}}]}}`, asked.ID)
-		wantTold(t, f.stream(b, "fast", wire.MethodStream, decision), `task TASK_STATE_WORKING "A"`, "TASK_STATE_WORKING thinking", "B", "TASK_STATE_COMPLETED")
+		wantTold(t, f.stream(b, "fast", wire.MethodStream, decision), `task TASK_STATE_WORKING "A"`, "TASK_STATE_WORKING thinking", "TASK_STATE_WORKING tool_result", "B", "TASK_STATE_COMPLETED")
 	}
 }
 

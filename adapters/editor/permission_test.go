@@ -66,6 +66,7 @@ func TestTheUserOfTheEditorDecides(t *testing.T) {
 				t.Errorf("%s: got %+v, want %+v", outcome, got, want)
 			}
 			c.answer(id, outcome) // a second answer changes nothing
+			s.sayForeign(task, core.ToolResult{ID: "t1"}, `{}`)
 			s.say(task, core.Done{})
 			c.want(ended(2, "end_turn"))
 		})
@@ -94,6 +95,7 @@ func TestAnAnswerThatCannotBeReadIsNotAnsweredAndLeavesTheDecisionToOthers(t *te
 			if err := chief.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "t1", Approved: true}); err != nil {
 				t.Errorf("%.60s: a decision of somebody else: got %v, want it taken", answer, err)
 			}
+			s.sayForeign(task, core.ToolResult{ID: "t1"}, `{}`)
 			s.say(task, core.Done{})
 			c.want(ended(2, "end_turn")) // and nothing before, such as an error with the id of the hub's request
 		})
@@ -127,7 +129,11 @@ func TestTheFirstDecisionCountsAndTheEditorIsTold(t *testing.T) {
 		s.say(task, core.ApprovalRequested{ID: "t3", Name: "rm", Input: "{}"})
 		_, id = c.asked("session/request_permission")
 		s.say(task, core.Done{})
-		c.want(fmt.Sprintf(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":%s}}`, id), ended(2, "end_turn"))
+		c.want(`{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"denied"}}]}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"t2","status":"failed","content":[{"type":"content","content":{"type":"text","text":"the agent did not tell its result"}}]}`,
+			fmt.Sprintf(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":%s}}`, id),
+			`{"sessionUpdate":"tool_call_update","toolCallId":"t3","status":"failed","content":[{"type":"content","content":{"type":"text","text":"the agent did not tell its result"}}]}`,
+			ended(2, "end_turn"))
 	})
 }
 
@@ -148,6 +154,7 @@ func TestUnderRulesAPermissionIsAskedOfWhoMayDecide(t *testing.T) {
 			} else if got := c.receive().raw; !strings.Contains(got, "coder waits for somebody to approve rm") {
 				t.Errorf("%s: got %s, want her told that somebody else decides", who, got)
 			}
+			s.sayForeign(task, core.ToolResult{ID: "t1"}, `{}`)
 			s.say(task, core.Done{})
 			c.want(ended(2, "end_turn"))
 		})
@@ -171,7 +178,7 @@ func TestACancelledTurnIsNoDenial(t *testing.T) {
 			}
 		}
 		s.say(task, core.Cancelled{})
-		c.want(ended(2, "cancelled"))
+		c.want(`{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"cancelled"}}]}`, ended(2, "cancelled"))
 	})
 }
 
@@ -192,6 +199,7 @@ func TestTheOptionsOfAnEditorAgentAreOffered(t *testing.T) {
 		if got := s.decided(); !got.Approved || got.All || got.Option != "yes" {
 			t.Errorf("got %+v, want it approved by the option yes", got)
 		}
+		s.sayForeign(task, core.ToolResult{ID: "t1"}, `{}`)
 		s.say(task, core.Done{})
 		c.want(ended(2, "end_turn"))
 	})

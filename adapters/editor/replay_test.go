@@ -53,7 +53,7 @@ func TestALoadedSessionShowsAllThatWasSaid(t *testing.T) {
 	withHub(t, func(s *setup) {
 		c, session := s.begun(people, none)
 		c.prompt(2, session, "one")
-		s.say(s.assigned(), core.Thinking{Text: "hm"}, core.Text{Text: "1"}, core.ToolCall{ID: "t", Name: "ls", Input: "{}"}, core.Text{Text: "!"}, core.Done{})
+		s.say(s.assigned(), core.Thinking{Text: "hm"}, core.Text{Text: "1"}, core.ToolCall{ID: "t", Name: "ls", Input: "{}"}, core.ToolState{ID: "t", State: core.ToolCompleted}, core.Text{Text: "!"}, core.Done{})
 		c.prompt(3, session, "two")
 		s.say(s.assigned(), core.Failed{Fault: core.NewFault(core.CodeInternal, "broken")})
 		s.other("bob", session, "three")
@@ -66,7 +66,7 @@ func TestALoadedSessionShowsAllThatWasSaid(t *testing.T) {
 		all := []string{
 			chunk("user_message_chunk", "one"), chunk("agent_thought_chunk", "hm"), chunk("agent_message_chunk", "1"),
 			`{"sessionUpdate":"tool_call","toolCallId":"t","title":"ls","name":"ls","kind":"other","status":"pending","rawInput":{}}`,
-			chunk("agent_message_chunk", "!"), chunk("user_message_chunk", "two"), chunk("agent_message_chunk", "[internal: broken]\n"),
+			`{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed"}`, chunk("agent_message_chunk", "!"), chunk("user_message_chunk", "two"), chunk("agent_message_chunk", "[internal: broken]\n"),
 			chunk("user_message_chunk", "[bob] "), chunk("user_message_chunk", "three"), chunk("agent_message_chunk", "half"),
 		}
 		d.want(all...)
@@ -149,6 +149,7 @@ func TestATaskOutlivesTheEditorAndIsFoundAgain(t *testing.T) {
 		if got := s.decided(); !got.Approved {
 			t.Errorf("got %+v, want it approved", got)
 		}
+		s.sayForeign(task, core.ToolResult{ID: "t1"}, `{}`)
 		s.say(task, core.Done{})
 		d.wantNothing()
 	})

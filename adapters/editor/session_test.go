@@ -315,7 +315,7 @@ func TestWhatAnEditorAgentSaysPassesUntouched(t *testing.T) {
 		s.sayForeign(task, core.Text{Text: "hi"}, `{"messageId":"m1","content":{"annotations":{"priority":1}}}`)
 		call := `{"sessionUpdate":"tool_call","toolCallId":"t1","title":"Edit","kind":"edit","locations":[{"path":"/a"}]}`
 		s.sayForeign(task, core.ToolCall{ID: "t1", Name: "Edit"}, call)
-		s.sayForeign(task, core.ToolState{ID: "t1", State: core.ToolPending}, `{}`)
+		s.sayForeign(task, core.ToolState{ID: "t1", State: core.ToolCompleted}, `{}`)
 		window := `{"sessionUpdate":"usage_update","used":5,"size":100}`
 		s.sayForeign(task, core.Usage{Input: 5}, window)
 		s.sayForeign(task, core.Done{}, `{"usage":{"inputTokens":5,"extra":1},"_meta":{"q":1},"stopReason":"max_turn_requests"}`)

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // byAgent are the kinds that an agent says.
@@ -76,7 +77,11 @@ func TestWhatANativeAgentSaysReachesANativeRequesterUnchanged(t *testing.T) {
 				say(coretest.EventOf(k).Filter(valid).Draw(t, "event"))
 			}
 			end := rapid.SampledFrom([]core.Kind{core.KindDone, core.KindFailed, core.KindCancelled}).Draw(t, "end")
-			say(coretest.EventOf(end).Filter(valid).Draw(t, "event"))
+			last := coretest.EventOf(end).Filter(valid).Draw(t, "event")
+			for _, s := range task.Closing(slices.Values(want), last.Body) { // the hub ends what the agent has not
+				want = append(want, core.Event{Body: s})
+			}
+			say(last)
 			var got []core.Event
 			for _, told := range asker.take() {
 				if k := told.Event.Body.Kind(); told.Task == id && slices.Contains(byAgent(), k) {

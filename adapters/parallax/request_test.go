@@ -30,7 +30,7 @@ func TestAnAgentThatAsksGetsTheWholeStream(t *testing.T) {
 		}
 		for _, sent := range []string{
 			`"seq":1,"thinking":"hm"`, `"seq":2,"toolCall":{"id":"c","name":"n","input":{"a":[1]}}`, `"seq":3,"text":"hello"`, `"seq":4,"text":"!","confidence":1`,
-			`"seq":5,"mood":"good"`, `"seq":6,"file":{"name":"f","data":"aGk="}`,
+			`"seq":5,"mood":"good"`, `"seq":6,"file":{"name":"f","data":"aGk="}`, `"seq":7,"toolState":{"id":"c","state":"completed"}`,
 		} {
 			worker.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","executionId":"EXEC",`+sent+`}}`, assigned))
 		}
@@ -52,7 +52,8 @@ func TestAnAgentThatAsksGetsTheWholeStream(t *testing.T) {
 			`task_progress {"confidence":1,` + head + tail + `"seq":4,"taskId":"TASK","text":"!"}`,
 			`task_progress {` + head + `"mood":"good",` + tail + `"seq":5,"taskId":"TASK"}`,
 			`task_progress {` + head + `"file":{"data":"aGk=","name":"f"},` + tail + `"seq":6,"taskId":"TASK"}`,
-			`task_progress {` + head + tail + `"seq":7,"taskId":"TASK","usage":{"input":0,"output":9}}`,
+			`task_progress {` + head + tail + `"seq":7,"taskId":"TASK","toolState":{"id":"c","state":"completed"}}`,
+			`task_progress {` + head + tail + `"seq":8,"taskId":"TASK","usage":{"input":0,"output":9}}`,
 			`task_result {"duration":3,` + head + `"metadata":{"region":"eu","tokensUsed":9},` + tail + `"result":{"k":1},"status":"completed","taskId":"TASK"}`,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -236,8 +236,10 @@ func TestTheTasksOfAHubThatDiesEndOnceForEveryReader(t *testing.T) {
 		ann := w.person("a")
 		asked := ask(t, ann, core.ToAgent("bob"))
 		held := assigned(t, bob)
-		if err := bob.Report(held.ID(), core.Text{Text: "because"}, nil); err != nil {
-			t.Fatal(err)
+		for _, said := range []core.Body{core.ToolCall{ID: "1", Name: "look"}, core.Text{Text: "because"}} {
+			if err := bob.Report(held.ID(), said, nil); err != nil {
+				t.Fatal(err)
+			}
 		}
 		until(t, ann, asked.ID(), core.KindText)
 		reader := w.person("c")
@@ -262,6 +264,12 @@ func TestTheTasksOfAHubThatDiesEndOnceForEveryReader(t *testing.T) {
 		}
 		if f := asked.Last().Body.(core.Failed).Fault; f.Code != core.CodeUnreachable || !f.Retryable {
 			t.Errorf("got %v, want unreachable, retryable", f)
+		}
+		for at, one := range map[string]*task.Task{"a": asked, "c": read} {
+			all := one.Events()
+			if s, is := all[len(all)-2].Body.(core.ToolState); !is || s.ID != "1" || s.State != core.ToolFailed {
+				t.Errorf("%s: got %+v before the end, want the open tool call failed", at, all[len(all)-2].Body)
+			}
 		}
 		if _, ok := w.hubs["a"].Agent(core.Principal{ID: "ann"}, "bob"); ok {
 			t.Error("the agent of the hub that died is still listed")

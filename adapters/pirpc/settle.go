@@ -160,13 +160,6 @@ func (r *run) end() (usable bool, err error) {
 	for _, id := range slices.Sorted(maps.Keys(unanswered)) {
 		_ = r.framed.Report(core.InjectionAnswered{ID: id, Reason: "the answer was complete before"}, nil)
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.tools)) {
-		state := core.ToolState{ID: id, State: core.ToolFailed, Detail: "pi did not tell its result"}
-		if cancelled != nil {
-			state.State = core.ToolCancelled
-		}
-		_ = r.framed.Report(state, nil)
-	}
 	switch {
 	case failure != nil:
 		return usable, failure

@@ -67,10 +67,10 @@ func TestEveryKindHasTheFormInTheOpenAPIDocument(t *testing.T) {
 	path := "/v1/tasks/" + string(task.ID())
 	g.post(path+"/inject", `{"id":"i","content":"psst","source":"system"}`).into(http.StatusAccepted, &struct{}{})
 	g.post(path+"/decisions", `{"id":"c2","approved":true,"all":true,"reason":"fine"}`).into(http.StatusOK, &struct{}{})
-	a.report(task, core.InjectionAnswered{ID: "i", Accepted: true, Reason: "r"}, core.Text{Text: "<&>\u2028"}, core.Done{Text: "x", Data: json.RawMessage(`null`), Truncated: true, TokensUsed: 9})
+	a.report(task, core.InjectionAnswered{ID: "i", Accepted: true, Reason: "r"}, core.Text{Text: "<&>\u2028"}, core.ToolResult{ID: "c2"}, core.Done{Text: "x", Data: json.RawMessage(`null`), Truncated: true, TokensUsed: 9})
 	all := r.rest()
 	want := "opened assigned accepted session_started session_lost thinking tool_call tool_state tool_result file usage approval_requested " +
-		"foreign injected approval_decided injection_answered text done"
+		"foreign injected approval_decided injection_answered text tool_result done"
 	if got := kinds(all); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

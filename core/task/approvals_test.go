@@ -114,7 +114,7 @@ func TestAnEndedTaskHasNoPendingApprovals(t *testing.T) {
 		wantFault(t, "a decision", one.Decide(core.ApprovalDecided{ID: "1", By: "ann"}), core.CodeConflict)
 		<-time.After(2 * limits.ApprovalTimeout)
 		synctest.Wait()
-		wantKinds(t, one, "opened", "assigned", "approval_requested", "done")
+		wantKinds(t, one, "opened", "assigned", "approval_requested", "tool_state", "done")
 	})
 }
 

@@ -50,13 +50,14 @@ func (t *Task) expire() {
 		t.mu.Unlock()
 		return
 	}
-	t.timeOutTools()
+	end := core.Failed{Fault: t.timeoutFault()}
+	t.closeTools(end) // before the agent is told, who would only hear of a cancel
 	if t.state == Running && !t.cancelling {
 		t.cancelling = true
 		t.append(core.CancelRequested{By: "hub", Reason: "deadline"}, nil)
 	}
 	t.receipt.Stage, t.receipt.At = core.StageExpired, time.Now()
-	t.append(core.Failed{Fault: t.timeoutFault()}, nil)
+	t.append(end, nil)
 	worker := t.worker
 	t.mu.Unlock()
 	t.store.host.Ended(t, worker)

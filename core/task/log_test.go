@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -303,5 +304,54 @@ func TestAToolCallOfTheHubTimesOutWhileItIsOpen(t *testing.T) {
 	wantKinds(t, one, "opened", "assigned", "tool_call", "tool_call", "tool_result", "tool_state")
 	if !one.HasToolCall("2") || one.HasToolCall("3") {
 		t.Error("HasToolCall: want 2 and not 3")
+	}
+}
+
+func TestEveryToolCallHasAnEndBeforeThatOfItsTask(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		said []core.Body
+		end  core.Body
+		want []core.ToolState
+	}{
+		{"the agent forgets it", []core.Body{core.ToolCall{ID: "1"}, core.ToolState{ID: "1", State: core.ToolRunning}}, core.Done{}, []core.ToolState{{ID: "1", State: core.ToolFailed, Detail: "the agent did not tell its result"}}},
+		{"the agent fails", []core.Body{core.ToolCall{ID: "1"}, core.ToolCall{ID: "2"}, core.ToolResult{ID: "1"}}, core.Failed{Fault: core.NewFault(core.CodeInternal, "no")}, []core.ToolState{{ID: "2", State: core.ToolFailed, Detail: "the agent did not tell its result"}}},
+		{"the task is cancelled", []core.Body{core.ToolCall{ID: "2"}, core.ToolCall{ID: "1"}}, core.Cancelled{}, []core.ToolState{{ID: "2", State: core.ToolCancelled}, {ID: "1", State: core.ToolCancelled}}},
+		{"the agent has no time left", []core.Body{core.ToolCall{ID: "1"}}, core.Failed{Fault: core.NewFault(core.CodeTimeout, "late")}, []core.ToolState{{ID: "1", State: core.ToolTimeout, Detail: "the deadline of the task passed"}}},
+		{"all have an end", []core.Body{core.ToolCall{ID: "1"}, core.ToolResult{ID: "1"}, core.ToolCall{ID: "2"}, core.ToolState{ID: "2", State: core.ToolDenied}}, core.Done{}, nil},
+	} {
+		s, _, _ := newStore()
+		one, w := run(s)
+		report(t, one, w, c.said...)
+		if failed, is := c.end.(core.Failed); is {
+			_, _ = one.Fail(w, failed, nil)
+		} else if err := one.Conclude(w, time.Now(), c.end, nil); err != nil {
+			t.Fatal(err)
+		}
+		var got []core.ToolState
+		for _, e := range one.Events()[2+len(c.said):] {
+			if s, is := e.Body.(core.ToolState); is {
+				got = append(got, s)
+			}
+		}
+		if !slices.Equal(got, c.want) || one.Last().Body.Kind() != c.end.Kind() {
+			t.Errorf("%s: got %+v and then %s, want %+v and then %s", c.name, got, one.Last().Body.Kind(), c.want, c.end.Kind())
+		}
+	}
+}
+
+func TestADeniedToolCallEndsAsDenied(t *testing.T) {
+	s, _, _ := newStore()
+	one, w := run(s)
+	report(t, one, w, core.ToolCall{ID: "1"}, core.ApprovalRequested{ID: "1"})
+	if err := one.Decide(core.ApprovalDecided{ID: "1", By: "ann", Reason: "not here"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Conclude(w, time.Now(), core.Done{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	all := one.Events()
+	if got, want := all[len(all)-2].Body, (core.ToolState{ID: "1", State: core.ToolDenied, Detail: "not here"}); got != want {
+		t.Errorf("got %+v before the end, want %+v", got, want)
 	}
 }

@@ -90,10 +90,10 @@ func TestEachRoleGetsItsEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, in := range map[string]*inbox{"requester": &requester, "viewer": &viewer, "recorder": &recorder} {
-		wantRead(t, "the "+name, in, "1 2 3 4 5 6 7 over")
+		wantRead(t, "the "+name, in, "1 2 3 4 5 6 7 8 over") // 7 is the end of the tool call
 	}
 	wantRead(t, "the waiter", &waiter, "over")
-	wantRead(t, "the agent that cannot be told of a cancel", &plain.inbox, "7 over")
+	wantRead(t, "the agent that cannot be told of a cancel", &plain.inbox, "8 over")
 }
 
 func TestAPieceCarriesTheRoleAndTheTagOfItsReader(t *testing.T) {

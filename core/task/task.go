@@ -268,6 +268,9 @@ func (t *Task) append(body core.Body, foreign *core.Foreign) { t.appendAt(time.N
 
 // appendAt is append with a given time. Callers have held mu since that time.
 func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
+	if body.Kind().Ends() {
+		t.closeTools(body)
+	}
 	t.take(core.Event{Seq: t.last() + 1, Epoch: t.epoch, At: now, Body: body, Foreign: foreign})
 }
 

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -23,7 +24,7 @@ func (t *Task) HasToolCall(id string) bool {
 func (t *Task) TimeOutTool(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.state == Running && slices.Contains(t.openTools(), id) {
+	if t.state == Running && t.isOpen(id) {
 		t.append(core.ToolState{ID: id, State: core.ToolTimeout, Detail: "the hub gave up waiting"}, nil)
 	}
 }
@@ -33,42 +34,82 @@ func (t *Task) TimeOutTool(id string) {
 func (t *Task) ProgressTool(id, detail string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	open := t.state == Running && slices.Contains(t.openTools(), id)
+	open := t.state == Running && t.isOpen(id)
 	if open {
 		t.append(core.ToolState{ID: id, State: core.ToolRunning, Detail: detail}, nil)
 	}
 	return open
 }
 
-// openTools returns the ids of the tool calls without a result, in order. Callers hold mu.
-func (t *Task) openTools() []string {
-	var ids []string
-	open := map[string]bool{}
-	is := func(id string, now bool) {
-		if _, known := open[id]; !known {
-			ids = append(ids, id)
+// Closing returns how the tool calls of a task that are still open stand once it ends with a body: in
+// the order of the calls, each with an id that has no result among the events. Every reader then
+// knows of each call that it has ended, and the journal does, too.
+func Closing(events iter.Seq[core.Event], end core.Body) (states []core.ToolState) {
+	for _, call := range openTools(events) {
+		s := core.ToolState{ID: call.id, State: core.ToolFailed, Detail: "the agent did not tell its result"}
+		failed, _ := end.(core.Failed)
+		switch {
+		case call.denied != nil:
+			s.State, s.Detail = core.ToolDenied, call.denied.Reason
+		case end.Kind() == core.KindCancelled:
+			s.State, s.Detail = core.ToolCancelled, ""
+		case failed.Fault != nil && failed.Fault.Code == core.CodeTimeout:
+			s.State, s.Detail = core.ToolTimeout, "the deadline of the task passed"
 		}
-		open[id] = now
+		states = append(states, s)
 	}
-	for e := range t.log.All() {
+	return states
+}
+
+// closeTools reports the end of every open tool call of a task that ends. Callers hold mu.
+func (t *Task) closeTools(end core.Body) {
+	for _, s := range Closing(t.log.All(), end) {
+		t.append(s, nil)
+	}
+}
+
+// openTool is a tool call, which has no result as long as it is open.
+type openTool struct {
+	id     string
+	open   bool
+	denied *core.ApprovalDecided // the decision on it; nil unless it was denied
+}
+
+// isOpen reports whether a tool call of the task has no result. Callers hold mu.
+func (t *Task) isOpen(id string) bool {
+	return slices.ContainsFunc(openTools(t.log.All()), func(o *openTool) bool { return o.id == id })
+}
+
+// openTools returns the tool calls without a result, in order.
+func openTools(events iter.Seq[core.Event]) (all []*openTool) {
+	var byID map[string]*openTool // few tasks have tools
+	is := func(id string, open bool) *openTool {
+		call := byID[id]
+		if call == nil {
+			if byID == nil {
+				byID = map[string]*openTool{}
+			}
+			call = &openTool{id: id}
+			byID[id], all = call, append(all, call)
+		}
+		call.open = open
+		return call
+	}
+	for e := range events {
 		switch b := e.Body.(type) {
 		case core.ToolCall:
 			is(b.ID, true)
 		case core.ApprovalRequested:
-			is(b.ID, true)
+			is(b.ID, true).denied = nil // some ask again
+		case core.ApprovalDecided:
+			if call := byID[b.ID]; call != nil && !b.Approved {
+				call.denied = &b
+			}
 		case core.ToolState:
 			is(b.ID, b.State <= core.ToolRunning)
 		case core.ToolResult:
 			is(b.ID, false)
 		}
 	}
-	return slices.DeleteFunc(ids, func(id string) bool { return !open[id] })
-}
-
-// timeOutTools reports a timeout for every open tool call of a task that timed out. Callers
-// hold mu.
-func (t *Task) timeOutTools() {
-	for _, id := range t.openTools() {
-		t.append(core.ToolState{ID: id, State: core.ToolTimeout, Detail: "the deadline of the task passed"}, nil)
-	}
+	return slices.DeleteFunc(all, func(call *openTool) bool { return !call.open })
 }

@@ -51,11 +51,8 @@ func (t *turn) finish(m jsonrpc.Message) error {
 	return t.conclude(core.Done{Truncated: t.truncated}, foreign)
 }
 
-// conclude reports the end of the task. The agent may have answered before the turn has heard of the cancel.
+// conclude reports the end of the task.
 func (t *turn) conclude(end core.Body, foreign *core.Foreign) error {
-	if end.Kind() == core.KindCancelled {
-		t.cancelTools()
-	}
 	t.report(end, foreign)
 	return t.muted
 }

@@ -48,9 +48,10 @@ func TestADecisionIsTheOptionOfItsKind(t *testing.T) {
 			if got := p.answers("0"); got != c.want {
 				s.Errorf("%+v: the agent got %s, want %s", c.decision, got, c.want)
 			}
+			p.updates("s1", `{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed"}`)
 			p.replies(prompt, `{"stopReason":"end_turn"}`)
 			got := s.told(asked)
-			if want := `approval_requested {"id":"t1","name":"Write","input":"{\"path\":\"a\"}","input_sha256":"fde64ffe7a4a0bbd5d2fe2c294b795808c14bcb57a1d08f1c9dcd59871a020f4"} + {"toolCall":{"toolCallId":"t1"},"options":` + c.options + `}`; len(got) != 4 || got[1] != want {
+			if want := `approval_requested {"id":"t1","name":"Write","input":"{\"path\":\"a\"}","input_sha256":"fde64ffe7a4a0bbd5d2fe2c294b795808c14bcb57a1d08f1c9dcd59871a020f4"} + {"toolCall":{"toolCallId":"t1"},"options":` + c.options + `}`; len(got) != 5 || got[1] != want {
 				s.Errorf("got %q, want the second to be %s", got, want)
 			}
 			_ = stop()
