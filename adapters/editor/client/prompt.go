@@ -14,35 +14,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// unseen returns the turns of the thread that the session does not know: those after the last one
-// that it knows, and all if that is not among them, as the hub sends the latest turns alone.
-func (s *session) unseen(history []core.Turn, fresh bool) []core.Turn {
-	if fresh || s.seen == "" {
-		return history
-	}
-	for i := len(history) - 1; i >= 0; i-- {
-		if history[i].Task == s.seen {
-			return history[i+1:]
-		}
-	}
-	return history
-}
-
-// knows notes the last turn of the thread that the session knows; "" changes nothing.
-func (s *session) knows(task core.TaskID) {
-	if task != "" {
-		s.seen = task
-	}
-}
-
-// latest returns the last task among turns; "" if there is none.
-func latest(turns []core.Turn) core.TaskID {
-	if len(turns) == 0 {
-		return ""
-	}
-	return turns[len(turns)-1].Task
-}
-
 // prompt returns the params of session/prompt. What the agent takes no block for becomes text, which
 // is counted; a file that cannot become text is refused, and so is a request of which the agent
 // would see nothing.

@@ -38,9 +38,9 @@ type session struct {
 	slot chan struct{}
 
 	// Owned by the holder of the slot.
-	id   string
-	conn *connection // on which it is open
-	seen core.TaskID // the last turn of the thread that it knows; "" for none
+	id    string
+	conn  *connection // on which it is open
+	known known       // the turns of the thread that it knows
 	// unknown says that the agent does not know the session any more.
 	unknown bool
 
@@ -57,8 +57,10 @@ type session struct {
 type record struct {
 	Agent core.AgentID `json:"agent,omitempty"`
 	agent.Conversation
-	Session string      `json:"session"`
-	Seen    core.TaskID `json:"seen,omitempty"` // the last turn that it knows
+	Session string `json:"session"`
+	// Seen and Known are the turns that it knows: see known.
+	Seen  core.TaskID   `json:"seen,omitempty"`
+	Known []core.TaskID `json:"known,omitempty"`
 }
 
 func newSessions(opts Options) *sessions {
@@ -84,7 +86,8 @@ func (s *sessions) load(ctx context.Context) error {
 		var r record
 		if strictjson.Decode(text, strictjson.Limits{}, &r) == nil && r.Agent == s.opts.Agent && r.Thread != "" && r.Session != "" {
 			old := newSession(r.Conversation)
-			old.id, old.seen = r.Session, r.Seen
+			old.id, old.known.floor = r.Session, r.Seen
+			old.known.add(r.Known...)
 			all.Put(old.of, old)
 		}
 		return true
@@ -125,7 +128,7 @@ func (s *sessions) keep(ctx context.Context, of *session) {
 	if s.log == nil || of.once {
 		return
 	}
-	if err := s.log.Append(ctx, strictjson.Encode(record{s.opts.Agent, of.of, of.id, of.seen})); err != nil {
+	if err := s.log.Append(ctx, strictjson.Encode(record{s.opts.Agent, of.of, of.id, of.known.floor, of.known.after})); err != nil {
 		s.opts.Log.Warn("the session of a thread could not be kept: after a restart of the hub the thread begins another", "thread", of.of.Thread, "error", err)
 	}
 }
@@ -215,9 +218,8 @@ func (s *session) setReplay(on bool) {
 }
 
 // open makes the session one that is open on the connection. lost says why an earlier session of
-// the thread is gone; "" if there was none or it goes on. fresh reports whether the session knows
-// nothing of the thread. The caller holds the slot.
-func (s *session) open(ctx context.Context, c *connection, store *sessions, thread core.ThreadID) (fresh bool, lost string, err error) {
+// the thread is gone; "" if there was none or it goes on. The caller holds the slot.
+func (s *session) open(ctx context.Context, c *connection, store *sessions, thread core.ThreadID) (lost string, err error) {
 	switch {
 	case s.id == "":
 	case s.unknown:
@@ -225,7 +227,7 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions, thre
 		c.forget(s)
 	case s.conn != c: // of an earlier connection
 		if lost, err = s.reopen(ctx, c, thread); lost == "" {
-			return false, "", err
+			return "", err
 		}
 	case !c.has(s, s.id):
 		lost = "the agent gave the id of the session to another one"
@@ -234,9 +236,9 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions, thre
 		c.forget(s)
 		c.endSession(ctx, s.id)
 	default:
-		return false, "", nil
+		return "", nil
 	}
-	s.id, s.seen, s.unknown = "", "", false
+	s.id, s.known, s.unknown = "", known{}, false
 	s.prompted(nil)
 	result, err := c.call(ctx, wire.MethodSessionNew, c.place(thread), func(m jsonrpc.Message) {
 		// Before the next line is read, which may be an update of the session.
@@ -248,18 +250,18 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions, thre
 		c.endSession(context.WithoutCancel(ctx), id)
 	})
 	if err != nil {
-		return false, lost, c.explain("begin a session", err)
+		return lost, c.explain("begin a session", err)
 	}
 	id, _ := result.Get("sessionId").Text()
 	if id == "" {
-		return false, lost, core.NewFault(core.CodeInvalid, "the agent's answer to session/new: sessionId: want a string, got %.40s", cmp.Or(string(result.Get("sessionId").Raw()), "nothing"))
+		return lost, core.NewFault(core.CodeInvalid, "the agent's answer to session/new: sessionId: want a string, got %.40s", cmp.Or(string(result.Get("sessionId").Raw()), "nothing"))
 	}
 	if !c.has(s, id) {
-		return false, lost, core.NewFault(core.CodeInvalid, "the agent began a session with the id %.80q of one that is in use: each session needs an id of its own", id)
+		return lost, core.NewFault(core.CodeInvalid, "the agent began a session with the id %.80q of one that is in use: each session needs an id of its own", id)
 	}
 	s.id, s.conn = id, c
 	store.keep(ctx, s)
-	return true, lost, nil
+	return lost, nil
 }
 
 // reopen continues a session of an earlier connection. It returns why it cannot.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
@@ -98,7 +99,7 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 		return err
 	}
 	defer s.release()
-	fresh, lost, err := s.open(opening, t.conn, store, r.Thread)
+	lost, err := s.open(opening, t.conn, store, r.Thread)
 	if lost != "" {
 		t.report(core.SessionLost{Reason: lost}, nil)
 	}
@@ -109,7 +110,7 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 		defer t.conn.drop(ctx, s)
 	}
 	t.report(core.SessionStarted{Session: s.id}, nil)
-	params, err := t.prompt(r, s.unseen(r.History, fresh))
+	params, err := t.prompt(r, s.known.unseen(r.History))
 	if err != nil {
 		return err
 	}
@@ -126,9 +127,9 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 	if err := t.start(opening, ctx, params); err != nil {
 		return err
 	}
-	before := s.seen
+	before := s.known
 	err = t.follow(ctx)
-	if s.seen != before {
+	if s.known.floor != before.floor || !slices.Equal(s.known.after, before.after) {
 		store.keep(context.WithoutCancel(ctx), s)
 	}
 	return err
