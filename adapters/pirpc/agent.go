@@ -1,7 +1,6 @@
 package pirpc
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -151,8 +150,9 @@ func (a *Agent) work(ctx context.Context, p *pool, r *run) error {
 	}
 	usable, err = r.do(proc, earlier)
 	if usable || proc.state.SessionFile != "" {
-		last := cmp.Or(r.knows(), a.sessions.of(l.of).Last)
-		a.remember(ctx, session{Conversation: l.of, File: proc.state.SessionFile, Last: last})
+		known := a.sessions.of(l.of).turns()
+		r.learn(known)
+		a.remember(ctx, session{Conversation: l.of, File: proc.state.SessionFile, Last: known.Floor, Known: known.After})
 	}
 	return err
 }
@@ -166,7 +166,7 @@ func (a *Agent) session(ctx context.Context, p *pool, l *lane, r *run) (*process
 		return nil, nil, err
 	}
 	if proc.inUse {
-		return proc, missed(r.request.History, known.Last), nil
+		return proc, known.turns().Unseen(r.request.History), nil
 	}
 	proc.inUse = true
 	if known.File != "" {
@@ -175,10 +175,10 @@ func (a *Agent) session(ctx context.Context, p *pool, l *lane, r *run) (*process
 			return nil, nil, err
 		}
 		if continues {
-			return proc, missed(r.request.History, known.Last), nil
+			return proc, known.turns().Unseen(r.request.History), nil
 		}
 	}
-	if known.File != "" || known.Last != "" {
+	if known.File != "" || known.Last != "" || len(known.Known) > 0 {
 		a.opts.Count(countLost)
 		if err := r.turn.Report(core.SessionLost{Reason: lostReason(known)}, nil); err != nil {
 			return nil, nil, err

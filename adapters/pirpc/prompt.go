@@ -85,25 +85,6 @@ func fenced(heading, language string, data []byte) string {
 	return heading + ":\n" + fence + language + "\n" + string(data) + "\n" + fence
 }
 
-// missed returns the turns that the session of pi does not have: those after the task last, and all
-// if that is not among them, as the hub sends the latest turns alone.
-func missed(history []core.Turn, last core.TaskID) []core.Turn {
-	for i := len(history) - 1; i >= 0 && last != ""; i-- {
-		if history[i].Task == last {
-			return history[i+1:]
-		}
-	}
-	return history
-}
-
-// latest returns the last task among turns; "" if there is none.
-func latest(turns []core.Turn) core.TaskID {
-	if len(turns) == 0 {
-		return ""
-	}
-	return turns[len(turns)-1].Task
-}
-
 // object returns the JSON of an object whose members always encode.
 func object(v any) string {
 	b, err := json.Marshal(v)

@@ -95,18 +95,17 @@ func (r *run) do(p *process, earlier []core.Turn) (usable bool, err error) {
 // something else.
 func (r *run) telling(kind core.Kind) context.Context { return r.frames.Telling(r.ctx, kind) }
 
-// knows returns the last task of the thread that the session has after the run; "" if the run
-// changed nothing. A task that failed or was cancelled is no part of the thread.
-func (r *run) knows() core.TaskID {
+// learn notes which turns of the thread the session has after the run. A task that failed or was
+// cancelled is no part of the thread.
+func (r *run) learn(known *agent.Known) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.done:
-		return r.turn.Task()
+		known.Add(r.request.History, r.turn.Task())
 	case r.answered:
-		return latest(r.request.History)
+		known.Add(r.request.History, "")
 	}
-	return ""
 }
 
 // begin says that the process has the prompt.

@@ -2,6 +2,7 @@ package pirpc
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,9 +21,13 @@ type session struct {
 	agent.Conversation
 	// File is the session file of pi; "" if pi keeps none.
 	File string `json:"file,omitempty"`
-	// Last is the latest task of the conversation that the session has, as far as the thread has it.
-	Last core.TaskID `json:"last,omitempty"`
+	// Last and Known are the turns of the conversation that the session has: see [agent.Known].
+	Last  core.TaskID   `json:"last,omitempty"`
+	Known []core.TaskID `json:"known,omitempty"`
 }
+
+// turns returns the turns of the conversation that the session has.
+func (s session) turns() *agent.Known { return &agent.Known{Floor: s.Last, After: s.Known} }
 
 // sessions remember the session of each conversation. They are safe for concurrent use.
 type sessions struct {
@@ -72,7 +77,7 @@ func (s *sessions) put(ctx context.Context, of session) error {
 	before, _ := s.known.Get(of.Conversation)
 	s.known.Put(of.Conversation, of)
 	s.mu.Unlock()
-	if s.log == nil || of.File == "" || before == of {
+	if s.log == nil || of.File == "" || before.File == of.File && before.Last == of.Last && slices.Equal(before.Known, of.Known) {
 		return nil // without a file nothing can be continued after a restart
 	}
 	return s.log.Append(ctx, []byte(object(of)))

@@ -184,3 +184,21 @@ func TestATurnThatFailedIsNotToldTheTurnsBeforeItAgain(t *testing.T) {
 		}
 	})
 }
+
+func TestATurnThatWasAskedWhileAnotherRanIsPromptedWithoutTheEarlierOnes(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		k := <-n.kids
+		n.turn(k, "A", "first", "one")
+		for range 2 {
+			running := n.ask(core.Request{Content: "running", Thread: "A"})
+			k.prompted()
+			next := n.ask(core.Request{Content: "next", Thread: "A"})
+			synctest.Wait()
+			n.finishes(running, k, "two")
+			if c := k.prompted(); c.Message != "next" {
+				t.Errorf("got the prompt %q, want it alone: the session has all turns before", c.Message)
+			}
+			n.finishes(next, k, "three")
+		}
+	})
+}

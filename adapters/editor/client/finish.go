@@ -30,9 +30,9 @@ func (t *turn) finish(m jsonrpc.Message) error {
 	switch r.StopReason {
 	case wire.StopRefusal: // neither the prompt nor the turns before it are part of the conversation
 	case wire.StopCancelled: // the thread does not have the turn
-		t.session.known.add(tasksOf(t.Request().History)...)
+		t.learned = t.session.known.Add(t.Request().History, "")
 	default:
-		t.session.known.add(append(tasksOf(t.Request().History), t.Task())...)
+		t.learned = t.session.known.Add(t.Request().History, t.Task())
 	}
 	foreign := resultForeign(m.Result, r.StopReason)
 	switch r.StopReason {

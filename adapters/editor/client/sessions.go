@@ -40,7 +40,7 @@ type session struct {
 	// Owned by the holder of the slot.
 	id    string
 	conn  *connection // on which it is open
-	known known       // the turns of the thread that it knows
+	known agent.Known // the turns of the thread that it knows
 	// unknown says that the agent does not know the session any more.
 	unknown bool
 
@@ -58,7 +58,7 @@ type record struct {
 	Agent core.AgentID `json:"agent,omitempty"`
 	agent.Conversation
 	Session string `json:"session"`
-	// Seen and Known are the turns that it knows: see known.
+	// Seen and Known are the turns that it knows: see [agent.Known].
 	Seen  core.TaskID   `json:"seen,omitempty"`
 	Known []core.TaskID `json:"known,omitempty"`
 }
@@ -86,8 +86,7 @@ func (s *sessions) load(ctx context.Context) error {
 		var r record
 		if strictjson.Decode(text, strictjson.Limits{}, &r) == nil && r.Agent == s.opts.Agent && r.Thread != "" && r.Session != "" {
 			old := newSession(r.Conversation)
-			old.id, old.known.floor = r.Session, r.Seen
-			old.known.add(r.Known...)
+			old.id, old.known = r.Session, agent.Known{Floor: r.Seen, After: r.Known}
 			all.Put(old.of, old)
 		}
 		return true
@@ -128,7 +127,7 @@ func (s *sessions) keep(ctx context.Context, of *session) {
 	if s.log == nil || of.once {
 		return
 	}
-	if err := s.log.Append(ctx, strictjson.Encode(record{s.opts.Agent, of.of, of.id, of.known.floor, of.known.after})); err != nil {
+	if err := s.log.Append(ctx, strictjson.Encode(record{s.opts.Agent, of.of, of.id, of.known.Floor, of.known.After})); err != nil {
 		s.opts.Log.Warn("the session of a thread could not be kept: after a restart of the hub the thread begins another", "thread", of.of.Thread, "error", err)
 	}
 }
@@ -238,7 +237,7 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions, thre
 	default:
 		return "", nil
 	}
-	s.id, s.known, s.unknown = "", known{}, false
+	s.id, s.known, s.unknown = "", agent.Known{}, false
 	s.prompted(nil)
 	result, err := c.call(ctx, wire.MethodSessionNew, c.place(thread), func(m jsonrpc.Message) {
 		// Before the next line is read, which may be an update of the session.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
@@ -29,6 +28,7 @@ type turn struct {
 	accepted  bool             // the agent has said something
 	truncated bool             // something that it said was lost
 	spoken    bool             // it has said a piece of text
+	learned   bool             // the session knows more of the thread
 	paragraph bool             // another message has begun, without text so far
 	muted     error            // why the hub takes no more events; nil while it does
 	ask       asker
@@ -110,7 +110,7 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 		defer t.conn.drop(ctx, s)
 	}
 	t.report(core.SessionStarted{Session: s.id}, nil)
-	params, err := t.prompt(r, s.known.unseen(r.History))
+	params, err := t.prompt(r, s.known.Unseen(r.History))
 	if err != nil {
 		return err
 	}
@@ -127,9 +127,8 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 	if err := t.start(opening, ctx, params); err != nil {
 		return err
 	}
-	before := s.known
 	err = t.follow(ctx)
-	if s.known.floor != before.floor || !slices.Equal(s.known.after, before.after) {
+	if t.learned {
 		store.keep(context.WithoutCancel(ctx), s)
 	}
 	return err
