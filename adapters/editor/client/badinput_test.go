@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/client"
 	"github.com/dragoman-hub/dragoman/core"
@@ -34,7 +33,7 @@ func TestWhatAnAgentSaysWrongIsCountedAndDisturbsNothing(t *testing.T) {
 			p.text("s1", "after")
 			p.replies(prompt, `{"stopReason":"end_turn"}`)
 			p.replies(prompt, `{"stopReason":"cancelled"}`) // once more
-			synctest.Wait()
+			s.settle()
 			if a := asked.Answer(); a.End != core.KindDone || a.Text != "before after" {
 				s.Errorf("%s: got %s with %q, want the whole answer", c.name, a.End, a.Text)
 			}
@@ -224,7 +223,7 @@ func FuzzRun(f *testing.F) {
 			p.says("%s", line)
 			p.says("%s", line)
 			p.replies(prompt, `{"stopReason":"end_turn"}`)
-			synctest.Wait()
+			s.settle()
 			if a := asked.Answer(); a.End != core.KindDone && !strings.Contains(line, string(prompt.ID)) {
 				s.Errorf("after %s: got %s (%v), want it done", line, a.End, a.Fault)
 			}

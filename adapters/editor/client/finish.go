@@ -53,6 +53,7 @@ func (t *turn) finish(m jsonrpc.Message) error {
 
 // conclude reports the end of the task.
 func (t *turn) conclude(end core.Body, foreign *core.Foreign) error {
+	t.tellWaiting()
 	t.report(end, foreign)
 	return t.muted
 }
@@ -66,12 +67,28 @@ func resultForeign(result strictjson.Value, reason wire.StopReason) *core.Foreig
 	return wire.Rest(result, "usage")
 }
 
+// tokens returns usage as the hub counts it.
+func tokens(u wire.Usage) core.Usage {
+	return core.Usage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CachedReadTokens, CacheWrite: u.CachedWriteTokens, Thinking: u.ThoughtTokens}
+}
+
+// usageOfChunk returns the tokens of a call of the model, which Qwen Code tells with a chunk that has
+// no text.
+func usageOfChunk(u *wire.Update) (core.Usage, bool) {
+	var spent wire.Usage
+	v := u.Whole.Get("_meta", "usage")
+	if v.Kind() != strictjson.Object || v.Decode(&spent) != nil {
+		return core.Usage{}, false
+	}
+	return tokens(spent), true
+}
+
 // usageOf returns the tokens of a turn where the agent counts them: claude-agent-acp as usage,
 // Gemini CLI as quota among the metadata. The protocol's own usage_update is the size of the
 // context and no sum.
 func usageOf(r wire.PromptResponse, result strictjson.Value) (core.Usage, bool) {
-	if u := r.Usage; u != nil {
-		return core.Usage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CachedReadTokens, CacheWrite: u.CachedWriteTokens, Thinking: u.ThoughtTokens}, true
+	if r.Usage != nil {
+		return tokens(*r.Usage), true
 	}
 	var quota struct {
 		Input  int64 `json:"input_tokens"`

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/client"
 	"github.com/dragoman-hub/dragoman/core"
@@ -236,7 +237,7 @@ func (s *served) open(r core.Request) *task.Task {
 // told returns the events of a task as text, without those that the hub says itself.
 func (s *served) told(t *task.Task) []string {
 	s.Helper()
-	synctest.Wait()
+	s.settle()
 	var all []string
 	for _, e := range t.Events() {
 		switch e.Body.Kind() {
@@ -254,6 +255,14 @@ func (s *served) told(t *task.Task) []string {
 		all = append(all, line)
 	}
 	return all
+}
+
+// settle waits until nothing happens any more, and turns have ended whose agents have answered: a
+// second of the fake clock.
+func (s *served) settle() {
+	synctest.Wait()
+	time.Sleep(time.Second)
+	synctest.Wait()
 }
 
 // tells fails the test unless the events of a task are these.
@@ -316,7 +325,7 @@ func (a answering) Work(_ context.Context, t agent.Turn) error {
 // wait fails the test unless the task ends as done.
 func (s *served) wait(t *task.Task) {
 	s.Helper()
-	synctest.Wait()
+	s.settle()
 	if a := t.Answer(); a.End != core.KindDone {
 		s.Fatalf("got %s (%v), want it done", a.End, a.Fault)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/client"
@@ -17,7 +16,7 @@ func TestTheAgentIsToldWhatTheHubCanDo(t *testing.T) {
 	serve(t, nil, func(s *served) {
 		p, stop := s.run()
 		m := p.wants("initialize")
-		want := `{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"elicitation":{"form":{},"url":{}}},"clientInfo":{"name":"dragoman","title":"Dragoman","version":"9"}}`
+		want := `{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"elicitation":{"form":{},"url":{}},"session":{"notices":{},"compaction":{},"configOptions":{"boolean":{}}}},"clientInfo":{"name":"dragoman","title":"Dragoman","version":"9"}}`
 		if got := string(m.Params.Raw()); got != want {
 			s.Errorf("got  %s\nwant %s", got, want)
 		}
@@ -53,7 +52,7 @@ func TestAnAgentThatWantsToBeLoggedInSaysHow(t *testing.T) {
 		s.join(1)
 		asked := s.ask("x")
 		p.fails(p.wants("session/new"), -32000, "Authentication required")
-		synctest.Wait()
+		s.settle()
 		f := asked.Answer().Fault
 		for _, want := range []string{"wants to be authenticated", "oauth-personal (Log in with Google)", "run in a terminal with the arguments auth login", "Log in once", "name a method"} {
 			if f == nil || f.Code != core.CodeUnauthenticated || !strings.Contains(f.Message, want) {

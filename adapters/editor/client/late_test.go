@@ -82,7 +82,7 @@ func TestAPromptThatIsCancelledBeforeThereIsRoomForItIsNotSent(t *testing.T) {
 		if err := s.user.Cancel(asked.ID(), "enough"); err != nil {
 			s.Fatal(err)
 		}
-		synctest.Wait()
+		s.settle()
 		if a := asked.Answer(); a.End != core.KindCancelled {
 			s.Errorf("got %s (%v), want it cancelled at once", a.End, a.Fault)
 		}

@@ -47,6 +47,7 @@ func (t *turn) request(ctx context.Context, m jsonrpc.Message) {
 		_ = t.conn.answerCancelled(ctx, m)
 		return
 	}
+	t.tell(tl, tl.shown())
 	t.report(core.ApprovalRequested{ID: approval, Name: tl.label(), Input: tl.shown()}, wire.Rest(m.Params, "sessionId"))
 }
 

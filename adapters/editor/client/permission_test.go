@@ -198,7 +198,7 @@ func TestAnAgentThatIgnoresACancelLosesItsSession(t *testing.T) {
 		}
 		p.wants("session/cancel")
 		time.Sleep(hub.Limits{}.WithDefaults().CancelGrace + time.Second) // of the fake clock
-		synctest.Wait()
+		s.settle()
 		if a := asked.Answer(); a.End != core.KindCancelled {
 			s.Fatalf("got %s, want it cancelled after the grace", a.End)
 		}

@@ -33,7 +33,7 @@ func TestAFileIsTheBlockThatTheAgentTakes(t *testing.T) {
 			asked := s.open(core.Request{Content: "look", Attachments: []core.File{c.file}})
 			p.begins("s1")
 			if c.want == "" {
-				synctest.Wait()
+				s.settle()
 				if f := asked.Answer().Fault; f == nil || f.Code != core.CodeUnsupported {
 					s.Errorf("%s: %s: got %v, want it refused as unsupported", c.capabilities, c.file.Name, f)
 				}
@@ -58,7 +58,7 @@ func TestAPromptThatWasNotSentTakesNoTurnsFromTheNext(t *testing.T) {
 		s.wait(other("t", "earlier"))
 		refused := s.open(core.Request{Content: "look", Thread: "t", Attachments: []core.File{{Name: "a", Data: []byte{0}}}})
 		p.begins("s1")
-		synctest.Wait()
+		s.settle()
 		if f := refused.Answer().Fault; f == nil || f.Code != core.CodeUnsupported {
 			s.Fatalf("got %v, want the file refused", f)
 		}
@@ -128,7 +128,7 @@ func TestARequestOfWhichTheAgentWouldSeeNothingIsRefused(t *testing.T) {
 		p, stop := s.start(`{}`)
 		asked := s.open(core.Request{Foreign: &core.Foreign{Dialect: "acp", JSON: json.RawMessage(`{"kind":"wave"}`)}})
 		p.begins("s1")
-		synctest.Wait()
+		s.settle()
 		if f := asked.Answer().Fault; f == nil || f.Code != core.CodeUnknownKind || s.counted("editor.refused.opened") != 1 {
 			s.Errorf("got %v, counted %d times; want unknown_kind, counted once", f, s.counted("editor.refused.opened"))
 		}

@@ -47,9 +47,7 @@ type session struct {
 	mu sync.Mutex
 	// stuck is the prompt that is not answered yet; nil if there is none.
 	stuck   *call
-	outside []wire.Update // updates since the last turn, the latest of each kind
-	kept    int           // their bytes
-	replay  bool          // the agent repeats the conversation
+	outside outside
 }
 
 // record is a session in the log, which agents share. The last one of a thread and its
@@ -175,47 +173,6 @@ func (s *session) isStuck() bool {
 	return s.stuck != nil
 }
 
-// maxOutside bounds what is kept of the updates between two turns, in bytes.
-const maxOutside = 64 << 10
-
-// keep keeps an update that came between two turns, for the next one: the latest of each kind,
-// such as the commands and the mode. It reports whether the update is kept or of no use: what is
-// replayed was told before, and pieces of an answer belong to a turn.
-func (s *session) keep(u wire.Update) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if u.IsChunk() || u.Kind == wire.UpdateToolCall || u.Kind == wire.UpdateToolCallUpdate || u.Kind == wire.UpdatePlan {
-		return s.replay
-	}
-	for i, old := range s.outside {
-		if old.Kind == u.Kind {
-			s.kept -= old.Whole.Memory()
-			s.outside = append(s.outside[:i], s.outside[i+1:]...)
-			break
-		}
-	}
-	if s.kept+u.Whole.Memory() > maxOutside {
-		return false
-	}
-	s.outside, s.kept = append(s.outside, u), s.kept+u.Whole.Memory()
-	return true
-}
-
-// takeOutside returns what keep has kept.
-func (s *session) takeOutside() []wire.Update {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := s.outside
-	s.outside, s.kept = nil, 0
-	return all
-}
-
-func (s *session) setReplay(on bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.replay = on
-}
-
 // open makes the session one that is open on the connection. lost says why an earlier session of
 // the thread is gone; "" if there was none or it goes on. The caller holds the slot.
 func (s *session) open(ctx context.Context, c *connection, store *sessions, thread core.ThreadID) (lost string, err error) {
@@ -274,12 +231,15 @@ func (s *session) reopen(ctx context.Context, c *connection, thread core.ThreadI
 	default:
 		return "the agent was restarted and does not resume sessions", nil
 	}
-	s.setReplay(true)
-	defer s.setReplay(false)
+	repeated, stop := s.replays()
+	defer stop()
 	if c.adopt(s, s.id); !c.has(s, s.id) {
 		return "the agent gave the id of the session to another one", nil
 	}
 	_, err = c.call(ctx, method, wire.OpenSessionRequest{SessionID: s.id, NewSessionRequest: c.place(thread)}, nil, ignore)
+	if err == nil && method == wire.MethodSessionLoad {
+		err = replayed(ctx, repeated)
+	}
 	if err == nil {
 		s.conn = c
 		s.prompted(nil)

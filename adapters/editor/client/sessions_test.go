@@ -34,7 +34,7 @@ func (s *served) turn(p *peer, session, thread, question, answer string) string 
 			s.Fatalf("the agent got %s", m.Whole.Raw())
 		}
 	}
-	synctest.Wait()
+	s.settle()
 	if a := asked.Answer(); a.End != core.KindDone {
 		s.Fatalf("got %s (%v), want it done", a.End, a.Fault)
 	}
@@ -346,7 +346,7 @@ func TestTwoSessionsWithOneIDAreNotMixedUp(t *testing.T) {
 		prompt := p.wants("session/prompt")
 		second := s.open(core.Request{Content: "2", Thread: "b"})
 		p.begins("s1") // again
-		synctest.Wait()
+		s.settle()
 		if f := second.Answer().Fault; f == nil || f.Code != core.CodeInvalid || !strings.Contains(f.Message, `the id "s1" of one that is in use`) {
 			s.Errorf("got %v, want the second session refused", f)
 		}

@@ -3,29 +3,34 @@ package client
 import (
 	"cmp"
 	"encoding/json"
-	"path"
-	"strings"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // tool is a tool call of the turn, as its updates add up.
 type tool struct {
-	id     string
-	told   bool // reported as a tool call
-	ended  bool // reported as a result, or as cancelled
-	title  string
-	name   string
-	input  string
-	state  core.ToolCondition
-	output []wire.ToolContent
-	raw    json.RawMessage
+	id    string
+	told  bool // reported as a tool call
+	ended bool // reported as a result, or as cancelled
+	// held are the updates of a call that waits to be reported until its input is known.
+	held      []*core.Foreign
+	title     string
+	name      string
+	input     string
+	locations []wire.Location
+	state     core.ToolCondition
+	output    []wire.ToolContent
+	raw       json.RawMessage
+	terminal  []byte // what a command has printed
 }
 
-// maxTools bounds the tool calls of one turn. Updates of further ones are told as foreign.
-const maxTools = 10_000
+const (
+	// maxTools bounds the tool calls of one turn. Updates of further ones are told as foreign.
+	maxTools = 10_000
+	// maxHeld bounds the updates of a tool call that wait for its input.
+	maxHeld = 16
+)
 
 // toolOf returns the tool call of an id, nil if there are too many.
 func (t *turn) toolOf(id string) *tool {
@@ -37,47 +42,42 @@ func (t *turn) toolOf(id string) *tool {
 	return tl
 }
 
-// merge adds what an update says.
-func (tl *tool) merge(u wire.ToolCall) (renamed bool) {
-	renamed = u.Title != "" && tl.title != "" && u.Title != tl.title
+// change is what an update says anew.
+type change struct {
+	renamed bool
+	input   bool   // another one
+	printed string // by a command
+}
+
+// merge adds what an update says. An input that says nothing replaces none.
+func (tl *tool) merge(u wire.ToolCall) (c change) {
+	c.renamed = u.Title != "" && tl.title != "" && u.Title != tl.title
 	tl.title, tl.name = cmp.Or(u.Title, tl.title), cmp.Or(u.Name, tl.name)
 	if tl.title == "" {
 		tl.title = u.Kind
 	}
-	if len(u.RawInput) > 0 && string(u.RawInput) != "null" {
-		tl.input = string(u.RawInput)
+	if input := string(u.RawInput); len(u.RawInput) > 0 && input != tl.input && (tl.input == "" || !isBlank(input)) && input != "null" {
+		tl.input, c.input = input, true
 	}
 	if u.Content != nil {
 		tl.output = u.Content
 	}
+	if u.Locations != nil {
+		tl.locations = u.Locations
+	}
 	if len(u.RawOutput) > 0 && string(u.RawOutput) != "null" {
 		tl.raw = u.RawOutput
 	}
-	return renamed
+	c.printed = tl.printed(u)
+	return c
 }
 
 // label is what people see of the tool.
 func (tl *tool) label() string { return cmp.Or(tl.name, tl.title, "tool") }
 
-// shown is what people decide on: the input, or what the tool would change.
-func (tl *tool) shown() string {
-	if tl.input != "" {
-		return tl.input
-	}
-	var diffs []byte
-	for _, c := range tl.output {
-		if c.Type == wire.ToolContentDiff && c.NewText != nil {
-			diffs = append(diffs, unified(c)...)
-		}
-	}
-	if diffs == nil {
-		return ""
-	}
-	return string(strictjson.Encode(map[string]string{"diff": string(diffs)}))
-}
-
 // toolUpdate reports tool_call and tool_call_update. The events of one update are told with the
-// first of them.
+// first of them. A call that is announced without its input waits for it: other dialects tell a call
+// once.
 func (t *turn) toolUpdate(u *wire.Update) {
 	call, err := u.ToolCall()
 	if err != nil {
@@ -91,16 +91,37 @@ func (t *turn) toolUpdate(u *wire.Update) {
 		t.foreign(u)
 		return
 	}
-	renamed := tl.merge(call)
+	c := tl.merge(call)
+	announced := u.Kind == wire.UpdateToolCall || len(tl.held) > 0
+	if pending := call.Status == "" || call.Status == wire.ToolPending; !tl.told && announced && pending && isBlank(tl.input) && len(tl.held) < maxHeld {
+		if tl.held = append(tl.held, wire.Verbatim(u.Whole)); len(tl.held) == 1 {
+			t.waiting = append(t.waiting, tl)
+		}
+		return
+	}
+	t.toolChanged(tl, call, c, wire.Verbatim(u.Whole))
+}
+
+// toolChanged reports what an update of a call means, and before it the call.
+func (t *turn) toolChanged(tl *tool, call wire.ToolCall, c change, whole *core.Foreign) {
+	begins := !tl.told && len(tl.held) == 0 // the update is the first that is told
 	var bodies []core.Body
-	if !tl.told {
+	if begins {
 		tl.told = true
 		bodies = append(bodies, core.ToolCall{ID: tl.id, Name: tl.label(), Input: tl.input})
+	} else {
+		c.input = c.input && tl.told
+		t.tell(tl, tl.input)
 	}
-	bodies = append(bodies, tl.proceed(call.Status)...)
+	bodies = append(bodies, tl.proceed(call)...)
 	if len(bodies) == 0 {
 		state := core.ToolState{ID: tl.id, State: tl.state}
-		if renamed {
+		switch {
+		case c.printed != "":
+			state.Detail = c.printed
+		case c.input && !tl.ended:
+			state.Detail = "its input is now " + tl.input
+		case c.renamed:
 			state.Detail = tl.title
 		}
 		bodies = append(bodies, state)
@@ -108,18 +129,43 @@ func (t *turn) toolUpdate(u *wire.Update) {
 	for i, body := range bodies {
 		foreign := wire.Told()
 		if i == 0 {
-			foreign = wire.Verbatim(u.Whole)
+			foreign = whole
 		}
 		t.report(body, foreign)
 	}
 }
 
+// tell reports a call with the input that is known by now, unless it was, and what was held of it.
+func (t *turn) tell(tl *tool, input string) {
+	if tl.told {
+		return
+	}
+	held := tl.held
+	tl.told, tl.held = true, nil
+	foreign := wire.Told()
+	if len(held) > 0 {
+		foreign, held = held[0], held[1:]
+	}
+	t.report(core.ToolCall{ID: tl.id, Name: tl.label(), Input: input}, foreign)
+	for _, more := range held {
+		t.report(core.ToolState{ID: tl.id, State: tl.state}, more)
+	}
+}
+
+// tellWaiting reports the calls that have waited for their input in vain.
+func (t *turn) tellWaiting() {
+	for _, tl := range t.waiting {
+		t.tell(tl, tl.input)
+	}
+	t.waiting = nil
+}
+
 // proceed returns the events of a new status.
-func (tl *tool) proceed(status string) []core.Body {
+func (tl *tool) proceed(u wire.ToolCall) []core.Body {
 	if tl.ended {
 		return nil // what is added after the end is a state
 	}
-	switch status {
+	switch u.Status {
 	case wire.ToolInProgress:
 		if tl.state == core.ToolRunning {
 			return nil
@@ -130,66 +176,25 @@ func (tl *tool) proceed(status string) []core.Body {
 	default:
 		return nil
 	}
-	failed := status == wire.ToolFailed
+	failed := u.Status == wire.ToolFailed
 	tl.ended, tl.state = true, core.ToolCompleted
 	if failed {
 		tl.state = core.ToolFailed
 	}
-	bodies := []core.Body{core.ToolResult{ID: tl.id, Output: tl.result(), IsError: failed}}
+	bodies := []core.Body{core.ToolResult{ID: tl.id, Output: tl.result(u), IsError: failed}}
 	for _, f := range tl.files() {
 		if !failed {
 			bodies = append(bodies, f)
 		}
 	}
-	tl.output, tl.raw, tl.input = nil, nil, ""
+	tl.output, tl.raw, tl.input, tl.terminal = nil, nil, "", nil
 	return bodies
-}
-
-// result returns the output as text: the content if it has any, else the raw output.
-func (tl *tool) result() string {
-	var parts []string
-	for _, c := range tl.output {
-		switch {
-		case c.Type == wire.ToolContentDiff:
-			parts = append(parts, "Changed "+c.Path)
-		case c.Content == nil:
-		case c.Content.Type == wire.BlockText:
-			parts = append(parts, c.Content.Text)
-		case c.Content.Type == wire.BlockLink:
-			parts = append(parts, c.Content.URI)
-		case c.Content.Type == wire.BlockResource && c.Content.Resource != nil && c.Content.Resource.Text != nil:
-			parts = append(parts, *c.Content.Resource.Text)
-		}
-	}
-	if len(parts) > 0 || len(tl.raw) == 0 {
-		return strings.Join(parts, "\n")
-	}
-	if text, ok := strictjson.ParseValid(tl.raw).Text(); ok {
-		return text
-	}
-	return string(tl.raw)
-}
-
-// files returns the diffs, images and other data among the content. A diff is a file of its own
-// kind: what the agent calls the new text may be a part of the file.
-func (tl *tool) files() (files []core.Body) {
-	for _, c := range tl.output {
-		switch {
-		case c.Type == wire.ToolContentDiff && c.NewText != nil:
-			files = append(files, core.File{Name: path.Base(strings.ReplaceAll(c.Path, `\`, "/")) + ".diff", MediaType: "text/x-diff", Data: unified(c)})
-		case c.Content != nil:
-			text := c.Content.Type == wire.BlockResource && c.Content.Resource != nil && c.Content.Resource.Text != nil
-			if f, ok := fileOf(*c.Content); ok && !text {
-				files = append(files, f)
-			}
-		}
-	}
-	return files
 }
 
 // cancelTools reports open tool calls as cancelled, as a client does at once (prompt turn,
 // "Cancellation").
 func (t *turn) cancelTools() {
+	t.tellWaiting()
 	for _, tl := range t.tools {
 		if tl.told && !tl.ended {
 			tl.ended, tl.state = true, core.ToolCancelled

@@ -22,6 +22,7 @@ type turn struct {
 	frames  *frame.Turn // nil keeps none
 
 	tools     map[string]*tool // by id
+	waiting   []*tool          // those that wait for their input, in order
 	id        json.RawMessage  // of its prompt; nil before
 	message   string           // the id of the message that the last chunk belongs to, as JSON
 	thought   string           // the same of thoughts
@@ -114,8 +115,10 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 	if err != nil {
 		return err
 	}
-	for _, u := range s.takeOutside() {
-		t.report(core.ForeignFrame{Dialect: wire.Dialect, Name: u.Kind}, wire.Verbatim(u.Whole))
+	aside, late := s.takeOutside()
+	t.tellLost(late)
+	for i := range aside {
+		t.aside(&aside[i])
 	}
 
 	if !t.conn.begin(t) {
@@ -184,7 +187,11 @@ func (t *turn) follow(ctx context.Context) error {
 				t.request(ctx, *it.message)
 			default:
 				t.accept()
-				return t.finish(*it.message)
+				answer := *it.message // items are those of the next take then
+				if t.lingers(answer) {
+					t.linger(ctx, items[i+1:])
+				}
+				return t.finish(answer)
 			}
 		}
 	}
@@ -193,6 +200,7 @@ func (t *turn) follow(ctx context.Context) error {
 // end takes the turn from its connection. If the prompt was not answered, the agent is told that
 // nobody waits any more.
 func (t *turn) end(ctx context.Context) {
+	t.tellWaiting()
 	t.conn.finish(t)
 	t.ask.stop()
 	if t.session.isStuck() {

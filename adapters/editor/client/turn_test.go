@@ -24,7 +24,7 @@ func TestATurnIsToldInOrderAndTheAnswerToThePromptComesLast(t *testing.T) {
 			p.text("s1", fmt.Sprintf("%d ", i))
 		}
 		p.replies(prompt, `{"stopReason":"end_turn"}`)
-		synctest.Wait()
+		s.settle()
 		a := asked.Answer()
 		if a.End != core.KindDone || a.Text != want.String() {
 			s.Errorf("got %s with %d bytes (%v), want done with all 1000 chunks in order", a.End, len(a.Text), a.Fault)
@@ -60,7 +60,7 @@ func TestTwoSessionsShareAPipeWithoutMixing(t *testing.T) {
 		}
 		p.says(`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}`, prompts["two"])
 		p.says(`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}`, prompts["one"])
-		synctest.Wait()
+		s.settle()
 		for name, answer := range map[string]core.Answer{"a": one.Answer(), "b": two.Answer()} {
 			if answer.End != core.KindDone || strings.Count(answer.Text, name) != 100 || !strings.HasSuffix(answer.Text, name+"99 ") {
 				s.Errorf("got %s with %.50q..., want 100 pieces of %s alone", answer.End, answer.Text, name)
@@ -165,7 +165,7 @@ func TestAnAgentThatDiesInATurnFailsItAsUnreachable(t *testing.T) {
 		p.wants("session/prompt")
 		p.text("s1", "half")
 		p.dies()
-		synctest.Wait()
+		s.settle()
 		a := asked.Answer()
 		if a.End != core.KindFailed || a.Text != "half" || a.Fault.Code != core.CodeUnreachable || !a.Fault.Retryable {
 			s.Errorf("got %s with %q and %v, want it failed as unreachable, retryable, after what was said", a.End, a.Text, a.Fault)

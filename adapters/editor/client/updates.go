@@ -23,6 +23,16 @@ func (t *turn) update(u *wire.Update) {
 	case wire.UpdateToolCall, wire.UpdateToolCallUpdate:
 		t.toolUpdate(u)
 	default:
+		t.aside(u)
+	}
+}
+
+// aside reports an update that is no part of the answer.
+func (t *turn) aside(u *wire.Update) {
+	switch u.Kind {
+	case wire.UpdateNotice:
+		t.notice(u)
+	default:
 		// A plan, commands, modes, the window of the context, what the user said, and whatever
 		// comes to the protocol later.
 		t.foreign(u)
@@ -34,11 +44,30 @@ func (t *turn) foreign(u *wire.Update) {
 	t.report(core.ForeignFrame{Dialect: wire.Dialect, Name: u.Kind}, wire.Verbatim(u.Whole))
 }
 
+// notice reports a warning or a hint of the agent itself, which is no part of the answer.
+func (t *turn) notice(u *wire.Update) {
+	n, err := u.Notice()
+	if err != nil {
+		t.conn.opts.Count("editor.bad_update")
+		t.foreign(u)
+		return
+	}
+	t.report(core.Thinking{Text: n.Text() + "\n"}, wire.Verbatim(u.Whole))
+}
+
 // chunk reports a piece of the answer.
 func (t *turn) chunk(u *wire.Update) {
 	text, ok := u.Text()
-	if !ok {
+	switch {
+	case !ok:
 		t.blockChunk(u)
+		return
+	case isModeText(u):
+		t.foreign(u)
+		return
+	}
+	if spent, is := usageOfChunk(u); is && text == "" {
+		t.report(spent, wire.Verbatim(u.Whole))
 		return
 	}
 	foreign, other := t.messageForeign(u, &t.message)

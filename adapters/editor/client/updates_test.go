@@ -96,7 +96,7 @@ func TestAToolCallIsToldFromItsBeginningToItsResult(t *testing.T) {
 	done := `{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed","content":[{"type":"content","content":{"type":"text","text":"done"}},{"type":"diff","path":"/w/a.txt","oldText":"one\ntwo\n","newText":"one\n2\n"}]}`
 	late := `{"sessionUpdate":"tool_call_update","toolCallId":"t","rawOutput":{"x":1}}`
 	tellsOf(t, []string{call, input, running, done, late},
-		`tool_call {"id":"t","name":"Edit a.txt","input":""} + `+call,
+		`tool_call {"id":"t","name":"Edit a.txt, twice","input":"{\"path\":\"a.txt\"}"} + `+call,
 		`tool_state {"id":"t","state":"pending","detail":"Edit a.txt, twice"} + `+input,
 		`tool_state {"id":"t","state":"running"} + `+running,
 		`tool_result {"id":"t","output":"done\nChanged /w/a.txt"} + `+done,
@@ -109,7 +109,7 @@ func TestAToolThatFailsIsAnErrorAndChangesNoFile(t *testing.T) {
 	unnamed := `{"sessionUpdate":"tool_call","toolCallId":"u","status":"completed","rawInput":{"a":1},"rawOutput":{"b":2}}`
 	tellsOf(t, []string{update, unnamed},
 		`tool_call {"id":"t","name":"Run","input":""} + `+update,
-		`tool_result {"id":"t","output":"Changed /a","is_error":true} + {}`,
+		`tool_result {"id":"t","output":"exit 1","is_error":true} + {}`,
 		`tool_call {"id":"u","name":"tool","input":"{\"a\":1}"} + `+unnamed,
 		`tool_result {"id":"u","output":"{\"b\":2}"} + {}`)
 }
@@ -132,7 +132,7 @@ func TestUpdatesBetweenTurnsAreToldInTheNextOne(t *testing.T) {
 		synctest.Wait()
 		second := s.open(core.Request{Content: "2", Thread: "t"})
 		p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
-		s.tells(second, `foreign {"dialect":"editor","name":"current_mode_update"} + {"sessionUpdate":"current_mode_update","currentModeId":"b"}`, "done {}")
+		s.tells(second, `foreign {"dialect":"editor","name":"late_update"} + {"lost_bytes":83}`, `foreign {"dialect":"editor","name":"current_mode_update"} + {"sessionUpdate":"current_mode_update","currentModeId":"b"}`, "done {}")
 		if n := s.counted("editor.update_outside_turn"); n != 1 {
 			s.Errorf("counted %d updates outside a turn, want the chunk", n)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -21,6 +22,7 @@ const (
 	UpdateConfigOptions  = "config_option_update"
 	UpdateSessionInfo    = "session_info_update"
 	UpdateUsage          = "usage_update"
+	UpdateNotice         = "notice"
 )
 
 // Update is the params of session/update. Its parts share the memory of the message.
@@ -163,6 +165,35 @@ func (u *Update) ToolCall() (ToolCall, error) {
 		return t, fmt.Errorf("update.%w", err)
 	}
 	return t, nil
+}
+
+// Notice is a warning or a hint of the agent itself, which is no part of an answer. It is sent to
+// clients that declare session.notices alone.
+type Notice struct {
+	// Severity is info, warning, error or a word of the agent's own.
+	Severity    string `json:"severity"`
+	Title       string `json:"title"`
+	Description string `json:"description,omitempty"`
+}
+
+// Notice returns the content of a notice.
+func (u *Update) Notice() (Notice, error) {
+	var n Notice
+	if err := u.Whole.Decode(&n); err != nil {
+		return n, fmt.Errorf("update.%w", err)
+	}
+	return n, nil
+}
+
+// Text returns the notice in a line, such as "warning: title: description".
+func (n Notice) Text() string {
+	var parts []string
+	for _, part := range []string{n.Severity, n.Title, n.Description} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ": ")
 }
 
 // AppendChunk appends session/update with a chunk of text. The text is escaped once. rest is
