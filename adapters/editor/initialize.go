@@ -25,6 +25,7 @@ func (c *connection) initialize(ctx context.Context, id json.RawMessage, params 
 	able := p.ClientCapabilities
 	c.mu.Lock()
 	c.form = able.Elicitation != nil && able.Elicitation.Form != nil
+	c.notices = able.Session != nil && strictjson.ParseValid(able.Session).Get("notices").Kind() == strictjson.Object
 	c.mu.Unlock()
 	if able.FS.ReadTextFile || able.FS.WriteTextFile || able.Terminal {
 		c.count("refused.capabilities")
@@ -40,6 +41,13 @@ func (c *connection) initialize(ctx context.Context, id json.RawMessage, params 
 	offered.AgentCapabilities.SessionCapabilities = wire.SessionCapabilities{List: &wire.Empty{}, Resume: &wire.Empty{}, Close: &wire.Empty{}}
 	c.reply(ctx, id, offered)
 	return nil
+}
+
+// showsNotices reports whether the editor shows notices as such.
+func (c *connection) showsNotices() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.notices
 }
 
 // reply answers a request with a value. An error of sending is kept by the link.

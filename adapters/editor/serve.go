@@ -55,6 +55,7 @@ type connection struct {
 
 	mu            sync.Mutex
 	form          bool                // the editor has elicitation/create with forms
+	notices       bool                // it shows notices of agents as such
 	open          map[string]struct{} // ids of its requests without an answer
 	conversations map[core.ThreadID]*conversation
 	waiting       map[*prompt]core.ThreadID // prompts whose session the pump has to open first

@@ -325,3 +325,19 @@ func TestWhatAnEditorAgentSaysPassesUntouched(t *testing.T) {
 			`{"jsonrpc":"2.0","id":2,"result":{"stopReason":"max_turn_requests","usage":{"inputTokens":5,"extra":1},"_meta":{"q":1}}}`)
 	})
 }
+
+func TestANoticeIsAThoughtToAnEditorThatShowsNone(t *testing.T) {
+	notice := `{"sessionUpdate":"notice","severity":"warning","title":"Old model"}`
+	for capabilities, want := range map[string]string{
+		none: chunk("agent_thought_chunk", "warning: Old model\n"), `{"session":{"notices":{}}}`: notice, `{"session":{"notices":null}}`: chunk("agent_thought_chunk", "warning: Old model\n"),
+	} {
+		withHub(t, func(s *setup) {
+			c, session := s.begun(editor.Options{}, capabilities)
+			c.prompt(2, session, "run")
+			task := s.assigned()
+			s.sayForeign(task, core.Thinking{Text: "warning: Old model\n"}, notice)
+			s.say(task, core.Done{})
+			c.want(want, ended(2, "end_turn"))
+		})
+	}
+}

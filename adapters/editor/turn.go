@@ -186,8 +186,13 @@ func (t *turn) Text(e core.Event, b core.Text) error {
 	return t.failure
 }
 
-// Thinking shows a thought.
+// Thinking shows a thought. A notice of an editor agent is one for an editor that shows no notices.
 func (t *turn) Thinking(e core.Event, b core.Thinking) error {
+	if whole, _, _ := wire.OfForeign(e.Foreign); whole != nil && !t.conv.c.showsNotices() {
+		if kind, _ := strictjson.ParseValid(whole).Get("sessionUpdate").Text(); kind == wire.UpdateNotice {
+			e.Foreign = nil
+		}
+	}
 	if more, done := t.verbatim(e); !done {
 		t.say(wire.UpdateThoughtChunk, core.KindThinking, b.Text, t.with(more))
 	}
