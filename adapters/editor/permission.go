@@ -95,9 +95,13 @@ func (t *turn) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	if !c.hub.MayDecide(c.opts.Principal, t.task) {
 		return t.fold(e.Body.Kind(), "%s waits for somebody to approve %s", t.task.Agent(), b.Name)
 	}
-	// What an editor agent asked stays as it is, with what the hub knows of the call.
+	// What an editor agent asked stays as it is, with the title that the hub knows. Its input is in there
+	// or was told with the call: what the approval has may stand for one that the agent does not tell.
 	_, theirs, _ := wire.OfForeign(e.Foreign)
-	call := wire.ToolCall{ToolCallID: b.ID, Title: b.Name, RawInput: asJSON(b.Input)}
+	call := wire.ToolCall{ToolCallID: b.ID, Title: b.Name}
+	if !strictjson.ParseValid(theirs).Get("toolCall").Exists() {
+		call.RawInput = asJSON(b.Input)
+	}
 	if _, known := t.tools[b.ID]; !known {
 		t.tools[b.ID] = struct{}{}
 		call.Status = wire.ToolPending

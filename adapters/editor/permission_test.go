@@ -191,7 +191,7 @@ func TestTheOptionsOfAnEditorAgentAreOffered(t *testing.T) {
 			`{"options":[{"optionId":"yes","name":"Go","kind":"allow_once","_meta":{"k":1}},{"optionId":"never","name":"Never","kind":"reject_always"}],"toolCall":{"title":"Write a file","kind":"edit"}}`)
 		m, id := c.asked("session/request_permission")
 		want := `{"options":[{"optionId":"yes","name":"Go","kind":"allow_once","_meta":{"k":1}},{"optionId":"never","name":"Never","kind":"reject_always"}],` +
-			`"toolCall":{"title":"Write a file","kind":"edit","toolCallId":"t1","status":"pending","rawInput":{}},"sessionId":"` + session + `"}`
+			`"toolCall":{"title":"Write a file","kind":"edit","toolCallId":"t1","status":"pending"},"sessionId":"` + session + `"}`
 		if want := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":%s}`, id, want); m.raw != want {
 			t.Errorf("got  %s\nwant %s", m.raw, want)
 		}

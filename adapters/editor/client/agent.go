@@ -23,6 +23,8 @@ type Options struct {
 	Dir string
 	// Auth is the id of the method to authenticate with; "" leaves that to the agent.
 	Auth string
+	// Choices are made in each session, in order, before its first prompt.
+	Choices []Choice
 	// MCPServers returns what the session of a thread is given; nil gives none.
 	MCPServers func(core.ThreadID) []wire.MCPServer
 	// Version is that of the hub, which the agent is told.

@@ -216,6 +216,12 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions, thre
 		return lost, core.NewFault(core.CodeInvalid, "the agent began a session with the id %.80q of one that is in use: each session needs an id of its own", id)
 	}
 	s.id, s.conn = id, c
+	if err := c.choose(ctx, id, result); err != nil {
+		c.forget(s)
+		c.endSession(ctx, id)
+		s.id, s.conn = "", nil
+		return lost, err
+	}
 	store.keep(ctx, s)
 	return lost, nil
 }
@@ -236,11 +242,14 @@ func (s *session) reopen(ctx context.Context, c *connection, thread core.ThreadI
 	if c.adopt(s, s.id); !c.has(s, s.id) {
 		return "the agent gave the id of the session to another one", nil
 	}
-	_, err = c.call(ctx, method, wire.OpenSessionRequest{SessionID: s.id, NewSessionRequest: c.place(thread)}, nil, ignore)
+	result, err := c.call(ctx, method, wire.OpenSessionRequest{SessionID: s.id, NewSessionRequest: c.place(thread)}, nil, ignore)
 	if err == nil && method == wire.MethodSessionLoad {
 		err = replayed(ctx, repeated)
 	}
 	if err == nil {
+		if err := c.choose(ctx, s.id, result); err != nil {
+			return "", err
+		}
 		s.conn = c
 		s.prompted(nil)
 		return "", nil

@@ -49,8 +49,8 @@ func windowsPath(path string) bool {
 	return len(path) > 2 && (path[1] == ':' && (path[2] == '\\' || path[2] == '/') || path[:2] == `\\`)
 }
 
-// SessionState is the result of session/new, session/load and session/resume. The hub has no use
-// for what else an agent says there, such as its modes.
+// SessionState is the result of session/new, session/load and session/resume, in which an agent
+// also makes its [Offer].
 type SessionState struct {
 	// SessionID is that of session/new alone.
 	SessionID string `json:"sessionId,omitempty"`

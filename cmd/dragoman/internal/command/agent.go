@@ -30,7 +30,7 @@ import (
 // agentFlags are the flags of dragoman agent.
 type agentFlags struct {
 	dialect, speaks, name, id, model, secretFile, auth string
-	env, capabilities, domains                         []string
+	env, options, capabilities, domains                []string
 	warm, concurrent                                   int
 	to                                                 *hubFlags
 	wait, stopTimeout                                  *time.Duration
@@ -99,6 +99,7 @@ func (a *agentFlags) add(c *cobra.Command, io Streams) {
 	f.StringVar(&a.speaks, "speaks", config.SpeaksText, "`dialect` of the command on its stdin and stdout: text, editor, pi-rpc or native")
 	f.StringArrayVar(&a.env, "env", nil, "`variable` for the command, for --speaks editor, pi-rpc or native: NAME passes on yours, NAME=value sets one; may be repeated")
 	f.StringVar(&a.auth, "auth", "", "`method` to authenticate with, for --speaks editor")
+	f.StringArrayVar(&a.options, "option", nil, "`option` of the command's sessions, for --speaks editor: NAME=VALUE, such as mode=default; may be repeated")
 	f.IntVar(&a.warm, "warm", 0, "`number` of processes that are kept ready, for --speaks pi-rpc")
 	f.StringVar(&a.name, "name", "", "`name` of the agent")
 	f.StringVar(&a.id, "id", "", "`id` of the agent; default: its name")
@@ -119,7 +120,7 @@ func (a *agentFlags) add(c *cobra.Command, io Streams) {
 func (a *agentFlags) entry(command []string) config.Agent {
 	return config.Agent{
 		Name: cmp.Or(a.id, a.name), Dialect: a.speaks, Process: config.Process{Command: command, Env: a.env},
-		Capabilities: a.capabilities, Domains: a.domains, Model: a.model, MaxConcurrent: a.concurrent, Warm: a.warm, Auth: a.auth,
+		Capabilities: a.capabilities, Domains: a.domains, Model: a.model, MaxConcurrent: a.concurrent, Warm: a.warm, Auth: a.auth, Options: a.options,
 	}
 }
 
@@ -155,8 +156,8 @@ func (a *agentFlags) runText(c *cobra.Command, io Streams, args []string) error 
 
 // checkText returns a usage error for flags that do not fit a text command.
 func (a *agentFlags) checkText(c *cobra.Command, args []string) error {
-	if len(a.env) > 0 || a.auth != "" || a.warm > 0 {
-		return usagef("--env, --auth and --warm are for commands that speak a dialect: name it with --speaks")
+	if len(a.env) > 0 || a.auth != "" || len(a.options) > 0 || a.warm > 0 {
+		return usagef("--env, --auth, --option and --warm are for commands that speak a dialect: name it with --speaks")
 	}
 	if err := checkJoins(a.dialect); err != nil {
 		return err

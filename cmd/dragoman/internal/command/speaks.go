@@ -87,10 +87,13 @@ func checkSpeaking(e config.Agent, dialect, joins string, to *hubFlags) error {
 // keep it from working.
 func checkEntry(e config.Agent, warnings io.Writer) error {
 	wrong := []error{e.Check()}
-	for _, f := range supervisor.Check(e.Process, e.Remote) {
+	for _, f := range supervisor.CheckAgent(e) {
 		text := "the command cannot be run: " + f.Text
-		if flag, _, isEnv := strings.Cut(f.Member, "["); isEnv {
-			text = "--" + flag + ": " + f.Text
+		switch member, _, _ := strings.Cut(f.Member, "["); member {
+		case "env":
+			text = "--env: " + f.Text
+		case "options":
+			text = "--option: " + f.Text
 		}
 		if f.Warning {
 			fmt.Fprintf(warnings, "dragoman: warning: %s\n", text)

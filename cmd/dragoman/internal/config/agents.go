@@ -60,6 +60,9 @@ type Agent struct {
 	Warm int `json:"warm,omitempty"`
 	// Auth is the method to authenticate an editor agent with.
 	Auth string `json:"auth,omitempty"`
+	// Options are what the sessions of an editor agent are set to, as NAME=VALUE: mode, model, and
+	// what else it offers.
+	Options []string `json:"options,omitempty"`
 	// Tools offers the tools of the hub to the agent, where its dialect has a way; nil is true.
 	Tools *bool `json:"tools,omitempty"`
 }
@@ -136,6 +139,7 @@ func (a *Agent) settings() *table {
 	add(t, "max_concurrent", &a.MaxConcurrent, 0, "How many tasks it runs at once. The default is 1.").atLeast(0)
 	add(t, "warm", &a.Warm, 0, "How many processes of pi are kept ready.").atLeast(0)
 	add(t, "auth", &a.Auth, "", "Method to authenticate an editor agent with.")
+	add(t, "options", &a.Options, nil, "What the sessions of an editor agent are set to, as NAME=VALUE, such as mode=default: its mode, its model, and other options that it offers.").noCommas()
 	add(t, "tools", &a.Tools, nil, "Whether the tools of the hub are offered to it. The default is true.")
 	return t
 }
@@ -186,6 +190,7 @@ func (a *Agent) check(report reporter) {
 	if a.Auth != "" && a.Dialect != SpeaksEditor {
 		report("auth", "only "+SpeaksEditor+" agents have it: leave it out")
 	}
+	a.checkOptions(report)
 	if a.Dialect == SpeaksA2A {
 		a.Process.checkNone(report, "an "+SpeaksA2A+" agent is reached at its url")
 		a.checkURL(report)
@@ -193,6 +198,17 @@ func (a *Agent) check(report reporter) {
 	}
 	a.Remote.checkNone(report, "a "+a.Dialect+" agent is a command")
 	a.checkProcess(report)
+}
+
+func (a *Agent) checkOptions(report reporter) {
+	if len(a.Options) > 0 && a.Dialect != SpeaksEditor {
+		report("options", "only "+SpeaksEditor+" agents have them: leave them out")
+	}
+	for i, o := range a.Options {
+		if name, value, _ := strings.Cut(o, "="); name == "" || value == "" {
+			report(fmt.Sprintf("options[%d]", i), "want NAME=VALUE, such as mode=default, got "+shown(o))
+		}
+	}
 }
 
 func (p *Pack) check(report reporter) {

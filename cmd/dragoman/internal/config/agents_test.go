@@ -13,7 +13,7 @@ import (
 func TestAgentsAndPacksAreReadFromTheFile(t *testing.T) {
 	c, err := configOf(t, `
 agents:
-  - {name: gemini, dialect: editor, command: [gemini, --acp], env: [GEMINI_API_KEY], cwd: ., capabilities: [code], max_concurrent: 4}
+  - {name: gemini, dialect: editor, command: [gemini, --acp], env: [GEMINI_API_KEY], cwd: ., capabilities: [code], max_concurrent: 4, options: [mode=default, "model=a b=c"]}
   - {name: pi, dialect: pi-rpc, command: [pi, --mode, rpc, --no-session], warm: 1}
   - {name: shout, dialect: text, command: [tr, a-z, A-Z]}
   - {name: far, dialect: a2a, url: "https://example.com/agents/far", token_file: far.token}
@@ -25,7 +25,7 @@ packs:
 		t.Fatal(err)
 	}
 	wantAgents := config.Agents{
-		{Name: "gemini", Dialect: "editor", Process: config.Process{Command: []string{"gemini", "--acp"}, Env: []string{"GEMINI_API_KEY"}, Dir: "."}, Capabilities: []string{"code"}, MaxConcurrent: 4},
+		{Name: "gemini", Dialect: "editor", Process: config.Process{Command: []string{"gemini", "--acp"}, Env: []string{"GEMINI_API_KEY"}, Dir: "."}, Capabilities: []string{"code"}, MaxConcurrent: 4, Options: []string{"mode=default", "model=a b=c"}},
 		{Name: "pi", Dialect: "pi-rpc", Process: config.Process{Command: []string{"pi", "--mode", "rpc", "--no-session"}}, Warm: 1},
 		{Name: "shout", Dialect: "text", Process: config.Process{Command: []string{"tr", "a-z", "A-Z"}}},
 		{Name: "far", Dialect: "a2a", Remote: config.Remote{URL: "https://example.com/agents/far", TokenFile: "far.token"}},
@@ -55,6 +55,8 @@ func TestAWrongAgentOrPackIsRefusedWithWhatToChange(t *testing.T) {
 		`agents: [{name: a, dialect: text, comand: [a]}]`:                                          "agents[0].comand: unknown: did you mean command?",
 		`agents: [{name: a, dialect: text, command: "tr a-z A-Z"}]`:                                `agents[0].command: want a list of texts, got "tr a-z A-Z": write [tr, a-z, A-Z]`,
 		`agents: [{name: a, dialect: text, command: [sleep, 5]}]`:                                  "agents[0].command[1]: want text, got 5: put it in quotes",
+		`agents: [{name: a, dialect: text, command: [a], options: [mode=x]}]`:                      "agents[0].options: only editor agents have them: leave them out",
+		`agents: [{name: a, dialect: editor, command: [a], options: [mode]}]`:                      `agents[0].options[0]: want NAME=VALUE, such as mode=default, got "mode"`,
 		`agents: [{name: a, dialect: a2a}]`:                                                        "agents[0].url: want an http or https address",
 		`agents: [{name: a, dialect: a2a, url: "127.0.0.1:80/x"}]`:                                 `agents[0].url: want an http or https address, got "127.0.0.1:80/x": write it with http:// or https:// before it`,
 		`agents: [{name: a, dialect: a2a, url: "ftp://x"}]`:                                        "agents[0].url: want an http or https address",

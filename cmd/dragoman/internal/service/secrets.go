@@ -95,17 +95,17 @@ func writable(path string) string {
 // findings returns what is wrong with the agents and packs of the settings, with the place of
 // each.
 func findings(c config.Config) (all []supervisor.Finding) {
-	add := func(list string, i int, p config.Process, r config.Remote) {
-		for _, f := range supervisor.Check(p, r) {
+	add := func(list string, i int, found []supervisor.Finding) {
+		for _, f := range found {
 			f.Text = fmt.Sprintf("%s: %s", c.At(fmt.Sprintf("%s[%d].%s", list, i, f.Member)), f.Text)
 			all = append(all, f)
 		}
 	}
 	for i, a := range c.Agents {
-		add("agents", i, a.Process, a.Remote)
+		add("agents", i, supervisor.CheckAgent(a))
 	}
 	for i, p := range c.Packs {
-		add("packs", i, p.Process, p.Remote)
+		add("packs", i, supervisor.Check(p.Process, p.Remote))
 	}
 	return all
 }

@@ -52,6 +52,48 @@ func TestCheckFindsWhatWillFail(t *testing.T) {
 	}
 }
 
+func TestCheckKnowsHowEditorAgentsStart(t *testing.T) {
+	sh := t.TempDir() + "/"
+	for _, name := range []string{"gemini", "claude-agent-acp", "codex-acp", "qwen", "other"} {
+		if err := os.WriteFile(sh+name, []byte("#!/bin/sh"), 0o700); err != nil { //nolint:gosec // it is a program
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
+	off := false
+	const (
+		drops = "Gemini CLI leaves out the tools of the hub, without a word, in a folder that it does not trust: add GEMINI_CLI_TRUST_WORKSPACE=true, unless the folder is trusted"
+		asks  = " starts in a mode in which it may change files without asking: add mode="
+	)
+	for _, c := range []struct {
+		agent config.Agent
+		want  string
+	}{
+		{config.Agent{Process: config.Process{Command: []string{sh + "gemini", "--acp"}}}, drops},
+		{config.Agent{Process: config.Process{Command: []string{"sh", "/x/node_modules/@google/gemini-cli/bundle/gemini.js", "--acp"}}}, drops},
+		{config.Agent{Process: config.Process{Command: []string{sh + "gemini"}, Env: []string{"GEMINI_CLI_TRUST_WORKSPACE=false"}}}, drops},
+		{config.Agent{Process: config.Process{Command: []string{sh + "gemini"}, Env: []string{"GEMINI_CLI_TRUST_WORKSPACE"}}}, ""},
+		{config.Agent{Process: config.Process{Command: []string{sh + "gemini"}}, Tools: &off}, ""},
+		{config.Agent{Process: config.Process{Command: []string{sh + "claude-agent-acp"}}}, "claude-agent-acp" + asks + "default, unless its own settings say otherwise"},
+		{config.Agent{Process: config.Process{Command: []string{"sh", "/x/@agentclientprotocol/codex-acp/dist/index.js"}}}, "codex-acp" + asks + "read-only, unless its own settings say otherwise"},
+		{config.Agent{Process: config.Process{Command: []string{"sh", "/x/@qwen-code/qwen-code/cli-entry.js", "--acp"}}}, "qwen" + asks + "default, unless its own settings say otherwise"},
+		{config.Agent{Process: config.Process{Command: []string{sh + "codex-acp"}}, Options: []string{"model=x", "mode=agent"}}, ""},
+		{config.Agent{Process: config.Process{Command: []string{sh + "other"}}}, ""},
+	} {
+		c.agent.Dialect = config.SpeaksEditor
+		var got string
+		for _, f := range supervisor.CheckAgent(c.agent) {
+			got += f.Text
+			if !f.Warning {
+				t.Errorf("%v: got the error %+v, want a warning", c.agent.Command, f)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%v: got %q, want %q", c.agent.Command, got, c.want)
+		}
+	}
+}
+
 // The settings cannot import the limits of a pack, and have them too.
 func TestTheSettingsAllowWhatAPackTakes(t *testing.T) {
 	for member, want := range map[string]bool{
