@@ -1,6 +1,8 @@
 package client
 
 import (
+	"strings"
+
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -19,28 +21,17 @@ func isBlank(input string) bool {
 // in its place: JSON or other text (Gemini CLI does so for MCP tools), what would change, or else the
 // title, such as the command of a shell.
 func (tl *tool) shown() string {
-	if !isBlank(tl.input) {
-		return tl.input
+	if input := tl.known(); !isBlank(input) {
+		return input
 	}
 	var told struct {
-		Diff      string   `json:"diff,omitempty"`
 		Content   string   `json:"content,omitempty"`
 		Title     string   `json:"title,omitempty"`
 		Locations []string `json:"locations,omitempty"`
 	}
-	for _, text := range texts(tl.output) {
-		if v, err := strictjson.Parse([]byte(text), strictjson.Limits{Bytes: len(text)}); err == nil && v.Kind() == strictjson.Object && told.Content == "" {
-			return text
-		}
-		told.Content += text
-	}
-	for _, c := range tl.output {
-		if c.Type == wire.ToolContentDiff && c.NewText != nil {
-			told.Diff += string(unified(c))
-		}
-	}
+	told.Content = strings.Join(texts(tl.output), "\n")
 	switch {
-	case told.Diff != "" || told.Content != "":
+	case told.Content != "":
 	case tl.input != "" || tl.title == "":
 		return tl.input
 	default:
@@ -50,4 +41,27 @@ func (tl *tool) shown() string {
 		}
 	}
 	return string(strictjson.Encode(told))
+}
+
+// known is the input as far as it is known: what the agent says it is, else what stands for it, JSON or
+// what would change (Codex and Gemini CLI tell no more of an edit).
+func (tl *tool) known() string {
+	if !isBlank(tl.input) {
+		return tl.input
+	}
+	if said := texts(tl.output); len(said) > 0 {
+		if v, err := strictjson.Parse([]byte(said[0]), strictjson.Limits{Bytes: len(said[0])}); err == nil && v.Kind() == strictjson.Object {
+			return said[0]
+		}
+	}
+	var diff []byte
+	for _, c := range tl.output {
+		if c.Type == wire.ToolContentDiff && c.NewText != nil {
+			diff = append(diff, unified(c)...)
+		}
+	}
+	if diff == nil {
+		return tl.input
+	}
+	return string(strictjson.Encode(map[string]string{"diff": string(diff)}))
 }

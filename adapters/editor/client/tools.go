@@ -108,10 +108,14 @@ func (t *turn) toolChanged(tl *tool, call wire.ToolCall, c change, whole *core.F
 	var bodies []core.Body
 	if begins {
 		tl.told = true
-		bodies = append(bodies, core.ToolCall{ID: tl.id, Name: tl.label(), Input: tl.input})
+		input := tl.known()
+		if call.Status == wire.ToolCompleted || call.Status == wire.ToolFailed {
+			input = tl.input // its content is the output
+		}
+		bodies = append(bodies, core.ToolCall{ID: tl.id, Name: tl.label(), Input: input})
 	} else {
 		c.input = c.input && tl.told
-		t.tell(tl, tl.input)
+		t.tell(tl, tl.known())
 	}
 	bodies = append(bodies, tl.proceed(call)...)
 	if len(bodies) == 0 {
@@ -155,7 +159,7 @@ func (t *turn) tell(tl *tool, input string) {
 // tellWaiting reports the calls that have waited for their input in vain.
 func (t *turn) tellWaiting() {
 	for _, tl := range t.waiting {
-		t.tell(tl, tl.input)
+		t.tell(tl, tl.known())
 	}
 	t.waiting = nil
 }

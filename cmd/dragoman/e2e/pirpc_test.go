@@ -25,11 +25,11 @@ import (
 const (
 	piPackage = "@earendil-works/pi-coding-agent"
 	piOld     = "0.74.2"
-	piNew     = "1.5.2"
+	piNew     = "1.6.0"
 )
 
-// piNode runs versions from piNew on, where the Node of the machine is older than they need.
-const piNode = "node@22.23.3"
+// newerNode runs programs that need a newer Node than the machine may have.
+const newerNode = "node@22.23.3"
 
 // piInstall is an installed version of pi, and the Node that runs it.
 type piInstall struct{ dir, node string }
@@ -38,18 +38,24 @@ type piInstall struct{ dir, node string }
 func installPi(t *testing.T, version string) piInstall {
 	t.Helper()
 	needs(t, "node", "npm")
+	installed := piInstall{dir: t.TempDir(), node: nodeFor(t, version != piOld)}
+	installNode(t, installed.dir, "--ignore-scripts", piPackage+"@"+version)
+	return installed
+}
+
+// nodeFor returns a Node: that of the machine, unless a newer one is wanted than it may be.
+func nodeFor(t *testing.T, newer bool) string {
+	t.Helper()
 	out, err := exec.Command("node", "-p", "process.versions.node.split('.')[0]").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	installed := piInstall{dir: t.TempDir(), node: "node"}
-	installNode(t, installed.dir, "--ignore-scripts", piPackage+"@"+version)
-	if machine, _ := strconv.Atoi(strings.TrimSpace(string(out))); version == piNew && machine < 23 { // 22 has to be 22.19 or later
-		dir := t.TempDir()
-		installNode(t, dir, piNode)
-		installed.node = filepath.Join(dir, "node_modules", "node", "bin", "node")
+	if machine, _ := strconv.Atoi(strings.TrimSpace(string(out))); !newer || machine > 22 { // 22 has to be 22.19 or later
+		return "node"
 	}
-	return installed
+	dir := t.TempDir()
+	installNode(t, dir, newerNode)
+	return filepath.Join(dir, "node_modules", "node", "bin", "node")
 }
 
 // command returns the command that starts pi, and a home with what pi needs to reach a model.
