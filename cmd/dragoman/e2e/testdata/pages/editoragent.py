@@ -1,10 +1,12 @@
 """Stands in for an agent of the editors' Agent Client Protocol, such as Gemini CLI or Claude Code.
 
-It says the prompt in capitals; if asked to write, it asks for permission and writes hello.txt.
+It says the prompt in capitals; if asked to write, it writes hello.txt, in the mode default after it has asked
+for permission. As Claude Code, it starts in the mode auto.
 """
 import json
 import sys
 
+modes = {}  # by session
 asked = {}  # the prompt that waits, by the id of the request for permission
 
 
@@ -24,6 +26,9 @@ def finish(prompt, session, text):
 def begin(prompt, session, text):
     if "rite" not in text:
         return finish(prompt, session, text.upper())
+    if modes[session] == "auto":
+        open("hello.txt", "w").write("hello\n")
+        return finish(prompt, session, "Written.")
     update(session, sessionUpdate="tool_call", toolCallId="t", title="Write hello.txt", kind="edit", rawInput={"path": "hello.txt"})
     asked["ask"] = (prompt, session)
     options = [{"optionId": k, "name": k, "kind": k} for k in ("allow_once", "reject_once")]
@@ -36,7 +41,13 @@ for line in sys.stdin:
     if method == "initialize":
         send(id=message["id"], result={"protocolVersion": 1, "agentCapabilities": {}, "authMethods": []})
     elif method == "session/new":
-        send(id=message["id"], result={"sessionId": "s%s" % message["id"]})
+        session = "s%s" % message["id"]
+        modes[session] = "auto"
+        available = [{"id": k, "name": k} for k in ("default", "auto")]
+        send(id=message["id"], result={"sessionId": session, "modes": {"currentModeId": "auto", "availableModes": available}})
+    elif method == "session/set_mode":
+        modes[params["sessionId"]] = params["modeId"]
+        send(id=message["id"], result={})
     elif method == "session/prompt":
         begin(message["id"], params["sessionId"], params["prompt"][-1]["text"])
     elif message.get("id") in asked:

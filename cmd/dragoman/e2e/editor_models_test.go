@@ -7,37 +7,35 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 )
 
-// The stub of the models behind coding agents speaks the interfaces of Anthropic, OpenAI (two) and
-// Gemini. What it does follows from the word after the last "please" of the user.
-
-// modelStub is the stub. write is the tool by which an agent writes a file.
+// modelStub is the model behind a coding agent. It speaks the interfaces of Anthropic, OpenAI (two)
+// and Gemini. What it does follows from the word after the last "please" of the user.
 type modelStub struct {
 	*httptest.Server
 	calls   atomic.Int64
-	tool    string
-	input   string        // its input, JSON, or a text of its own for a custom tool
+	tool    string        // the one that writes a file
+	input   string        // its input, as JSON, or a text of its own for a custom tool
 	custom  bool          // it takes a text
 	reached chan struct{} // gets one once an answer waits
-	asked   chan string   // gets the bodies of requests that make no sense
 }
 
 func newModelStub(t *testing.T) *modelStub {
-	m := &modelStub{reached: make(chan struct{}, 10), asked: make(chan string, 100)}
+	m := &modelStub{reached: make(chan struct{}, 10)}
 	m.Server = httptest.NewServer(m)
 	t.Cleanup(m.Close)
 	return m
 }
 
-// asked is what a request for the next message says.
+// modelRequest is what a request for the next message says.
 type modelRequest struct {
-	said      string // the last message of the user
+	said      string // the last message of the user that says what to do
 	body      string
-	afterTool string // the result of a tool, if that comes last
+	afterTool bool // the result of a tool comes last
 	streamed  bool
 }
 
@@ -61,7 +59,7 @@ func (r modelRequest) does() act {
 		word = words[len(words)-1][1]
 	}
 	switch {
-	case r.afterTool != "" && word == "write":
+	case r.afterTool && word == "write":
 		return act{pieces: []string{"It ", "is done."}}
 	case word == "hello":
 		return act{pieces: []string{"HELLO, ", "world!"}}
@@ -122,7 +120,7 @@ func (m *modelStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	does := said.does()
 	if does.waits {
-		speak(act{pieces: does.pieces, waits: true}, say, id)
+		speak(does, say, id)
 		m.reached <- struct{}{}
 		<-r.Context().Done()
 		return
@@ -130,23 +128,17 @@ func (m *modelStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	speak(does, say, id)
 }
 
-// lastOf returns the text of the last message of the user, and the result of a tool if such an item
-// comes last.
-func lastOf(messages any, results ...string) (said, result string) {
+// lastOf returns the text of the last message of the user that says what to do, and whether the result of a
+// tool comes last, which is of one of these types or roles.
+func lastOf(messages any, results ...string) (said string, afterTool bool) {
 	all, _ := messages.([]any)
 	is := func(kind any) bool {
-		for _, r := range results {
-			if kind == r {
-				return true
-			}
-		}
-		return false
+		name, _ := kind.(string)
+		return slices.Contains(results, name)
 	}
 	for _, m := range all {
 		message, _ := m.(map[string]any)
-		result = ""
-		if is(message["type"]) || is(message["role"]) {
-			result = "a result"
+		if afterTool = is(message["type"]) || is(message["role"]); afterTool {
 			continue
 		}
 		parts, _ := message["content"].([]any)
@@ -160,7 +152,7 @@ func lastOf(messages any, results ...string) (said, result string) {
 		for _, p := range parts {
 			part, _ := p.(map[string]any)
 			if is(part["type"]) || part["functionResponse"] != nil {
-				result = "a result"
+				afterTool = true
 			}
 			if t, has := part["text"].(string); has {
 				text += t + "\n"
@@ -170,7 +162,7 @@ func lastOf(messages any, results ...string) (said, result string) {
 			said = text
 		}
 	}
-	return said, result
+	return said, afterTool
 }
 
 func quotedJSON(text string) string {
