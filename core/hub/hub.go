@@ -137,7 +137,7 @@ type Hub struct {
 	crossings  crossings
 	recorder   *recorder.Recorder
 	admitted   sync.WaitGroup // tasks that are not with the recorder yet
-	refusals   refusals
+	refusals   quota.Refusals
 
 	registrations registrations
 	tasks         *task.Store
@@ -187,7 +187,7 @@ func New(opts Options) *Hub {
 		log: opts.Log, observer: opts.Observer, journal: opts.Journal, shared: opts.Shared, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
 		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: newOtherHubs(opts),
-		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, end: ending{idle: make(chan struct{}), drained: make(chan struct{})}, settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings), refusals: newRefusals(),
+		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, end: ending{idle: make(chan struct{}), drained: make(chan struct{})}, settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings), refusals: quota.NewRefusals(),
 	}
 	if h.id == "" {
 		h.id = core.NewID()

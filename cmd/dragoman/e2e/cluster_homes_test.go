@@ -33,11 +33,17 @@ type worker struct {
 
 func joinWorker(t *testing.T, at *clusterHub, id core.AgentID) *worker {
 	t.Helper()
+	return joinWorkerAs(t, at, id, "")
+}
+
+// joinWorkerAs is joinWorker with a token.
+func joinWorkerAs(t *testing.T, at *clusterHub, id core.AgentID, token string) *worker {
+	t.Helper()
 	w := &worker{asked: make(chan string, 100), release: make(chan struct{}, 100)}
 	ctx, leave := context.WithCancel(t.Context())
 	in, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- service.Joins()[covendialect.Name](ctx, client.Hub{GRPC: at.grpc}, core.Card{ID: id}, func(ctx context.Context, r core.Request, report func(core.Body) error) error {
+		ended <- service.Joins()[covendialect.Name](ctx, client.Hub{GRPC: at.grpc, Token: token}, core.Card{ID: id}, func(ctx context.Context, r core.Request, report func(core.Body) error) error {
 			if strings.HasPrefix(r.Content, "wait") {
 				w.asked <- r.Content
 				select {

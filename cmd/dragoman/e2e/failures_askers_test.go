@@ -110,7 +110,9 @@ func serveParallax(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler
 
 func joinACPInMemory(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler) {
 	hubs, peers := pipes()
-	runForTest(t, func(ctx context.Context) { acp.Serve(ctx, h, hubs, acp.Options{Peers: acp.NewPeers(h, acp.PeersOptions{})}) }, closeFunc(peers))
+	runForTest(t, func(ctx context.Context) {
+		acp.Serve(ctx, h, hubs, acp.Options{Peers: acp.NewPeers(h, acp.PeersOptions{})})
+	}, closeFunc(peers))
 	runForTest(t, func(ctx context.Context) { _ = acpclient.Work(ctx, peers, card, handle, acpclient.WorkOptions{}) }, func() {})
 }
 
@@ -179,7 +181,9 @@ func askByParallax(t *testing.T, h *hub.Hub) func(rapid.TB, requestFields) answe
 
 func askByACP(t *testing.T, h *hub.Hub) func(rapid.TB, requestFields) answerFields {
 	hubs, peers := pipes()
-	runForTest(t, func(ctx context.Context) { acp.Serve(ctx, h, hubs, acp.Options{Peers: acp.NewPeers(h, acp.PeersOptions{})}) }, func() {})
+	runForTest(t, func(ctx context.Context) {
+		acp.Serve(ctx, h, hubs, acp.Options{Peers: acp.NewPeers(h, acp.PeersOptions{})})
+	}, func() {})
 	client := acpclient.New(peers, acpclient.Options{ID: "asker", Progress: true})
 	t.Cleanup(client.Close)
 	return func(tb rapid.TB, a requestFields) (out answerFields) {
