@@ -48,8 +48,8 @@ func TestAnExpiredTokenOfTheHubIsRefused(t *testing.T) {
 		}
 		for _, path := range []string{"", "/secret"} {
 			w := send(http.MethodPost, path, toolCall("1", "agents_list", `{}`), "Content-Type", "application/json")
-			if body := w.Body.String(); w.Code != http.StatusBadRequest || !strings.Contains(body, "-32600") || !strings.Contains(body, "expired") {
-				t.Errorf("POST %s: got %d and %s, want 400 and that it has expired", path, w.Code, body)
+			if body := w.Body.String(); w.Code != http.StatusUnauthorized || !strings.Contains(body, "-32600") || !strings.Contains(body, "expired") {
+				t.Errorf("POST %s: got %d and %s, want 401 and that it has expired", path, w.Code, body)
 			}
 		}
 	})
@@ -89,9 +89,9 @@ func TestAWrongCredentialBesideTheTokenOfAnAgentIsRefused(t *testing.T) {
 	}{
 		"nothing":               {"Accept", "application/json", http.StatusOK, "result"},
 		"a good signature":      {"X-SSH-Nonce", "good", http.StatusOK, "result"},
-		"a wrong signature":     {"X-SSH-Nonce", "wrong", http.StatusBadRequest, "SSH auth failed: signature verification failed"},
+		"a wrong signature":     {"X-SSH-Nonce", "wrong", http.StatusUnauthorized, "SSH auth failed: signature verification failed"},
 		"the same as X-API-Key": {"X-API-Key", token, http.StatusOK, "result"},
-		"another X-API-Key":     {"X-API-Key", "another", http.StatusBadRequest, "X-API-Key differ"},
+		"another X-API-Key":     {"X-API-Key", "another", http.StatusUnauthorized, "X-API-Key differ"},
 	} {
 		for _, path := range []string{"", "/" + token} {
 			r := httptest.NewRequest(http.MethodPost, mcp.Path+path, strings.NewReader(toolCall("1", "agents_list", `{}`)))

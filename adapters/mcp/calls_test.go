@@ -118,9 +118,9 @@ func TestATokenEndsWithItsConnection(t *testing.T) {
 		g.post("", toolCall("7", "agents_list", `{}`), "Authorization: Bearer "+token),
 		g.post("/nonsense", toolCall("7", "agents_list", `{}`)),
 	} {
-		a.fails(http.StatusBadRequest, -32600, "connect again")
-		if r := a.rpc(http.StatusBadRequest); string(r.ID) != "7" || a.header.Get("WWW-Authenticate") != "" {
-			t.Errorf("got id %s and WWW-Authenticate %q, want 7 and nothing", r.ID, a.header.Get("WWW-Authenticate"))
+		a.fails(http.StatusUnauthorized, -32600, "connect again")
+		if got := a.header.Get("WWW-Authenticate"); !strings.HasSuffix(got, `error="invalid_token"`) {
+			t.Errorf("got WWW-Authenticate %q, want that the token is invalid", got)
 		}
 	}
 }
@@ -130,10 +130,10 @@ func TestAMalformedTokenIsRefused(t *testing.T) {
 	g := start(t, mcp.Options{})
 	token, revoke := g.server.Issue(g.agent("ann").Session)
 	defer revoke()
-	g.post("/"+token, hello, "Authorization: Bearer other").fails(http.StatusBadRequest, -32600, "differ")
-	g.post("", hello, "Authorization: Basic "+token).fails(http.StatusBadRequest, -32600, "Bearer")
-	g.post("", hello, "Authorization: Bearer").fails(http.StatusBadRequest, -32600, "Bearer")
-	g.post("/"+token+"/more", hello).fails(http.StatusBadRequest, -32600, "unknown")
+	g.post("/"+token, hello, "Authorization: Bearer other").fails(http.StatusUnauthorized, -32600, "differ")
+	g.post("", hello, "Authorization: Basic "+token).fails(http.StatusUnauthorized, -32600, "Bearer")
+	g.post("", hello, "Authorization: Bearer").fails(http.StatusUnauthorized, -32600, "Bearer")
+	g.post("/"+token+"/more", hello).fails(http.StatusUnauthorized, -32600, "unknown")
 }
 
 func TestATokenIsRequiredWithoutAnAnonymousPrincipal(t *testing.T) {

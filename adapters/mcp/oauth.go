@@ -59,9 +59,14 @@ func (s *Server) endpoint(r *http.Request) *url.URL {
 	return &url.URL{Scheme: scheme, Host: cmp.Or(r.Host, "localhost"), Path: Path}
 }
 
-// challenge is the WWW-Authenticate header of a request without a token.
+// challenge is the WWW-Authenticate header for a request whose credential is missing, or wrong, which
+// it then says (RFC 6750, section 3.1).
 func (s *Server) challenge(r *http.Request) string {
 	u := *s.endpoint(r)
 	u.Path = MetadataPath + strings.TrimSuffix(u.Path, "/")
-	return `Bearer resource_metadata="` + u.String() + `"`
+	text := `Bearer resource_metadata="` + u.String() + `"`
+	if tokenInPath(r) != "" || len(r.Header.Values("Authorization")) > 0 || presentsMore(r) {
+		text += `, error="invalid_token"`
+	}
+	return text
 }

@@ -1,12 +1,14 @@
 package mcp_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 func TestARequestWithoutATokenIsToldWhereTheMetadataIs(t *testing.T) {
@@ -33,21 +35,43 @@ func TestARequestWithoutATokenIsToldWhereTheMetadataIs(t *testing.T) {
 	}
 }
 
-func TestTheBodyOfAnUnknownCallerIsNotReadToItsEnd(t *testing.T) {
+// unreadable is a body that must not be read.
+type unreadable struct{ *testing.T }
+
+func (b unreadable) Read([]byte) (int, error) {
+	b.Error("the body was read, want the answer before")
+	return 0, io.EOF
+}
+
+func TestAnUnknownCallerIsRefusedBeforeItsMessageIsRead(t *testing.T) {
 	t.Parallel()
-	server := mcp.New(start(t, mcp.Options{}).hub, mcp.Options{})
+	server := mcp.New(start(t, mcp.Options{}).hub, mcp.Options{Authenticate: func(r *http.Request) (core.Principal, error) {
+		if r.Header.Get("X-SSH-Nonce") != "" {
+			return core.Principal{}, core.NewFault(core.CodeNotAuthorized, "the key is not approved yet")
+		}
+		return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "no such token")
+	}})
 	defer server.Close()
-	const size = 1 << 20
-	for start, id := range map[string]string{`{"jsonrpc":"2.0","id":"a","method":"tools/list","params":"`: `"id":"a"`, "garbage": `"id":null`} {
-		for path, status := range map[string]int{mcp.Path: http.StatusUnauthorized, mcp.Path + "/wrong": http.StatusBadRequest} {
-			body := strings.NewReader(start + strings.Repeat("x", size))
+	const metadata = `Bearer resource_metadata="http://example.com/.well-known/oauth-protected-resource/mcp"`
+	for name, c := range map[string]struct {
+		path, header, value string
+		status              int
+		challenge           string
+	}{
+		"without a token":        {"", "Accept", "application/json", http.StatusUnauthorized, metadata},
+		"a wrong token":          {"", "Authorization", "Bearer wrong", http.StatusUnauthorized, metadata + `, error="invalid_token"`},
+		"a wrong one in path":    {"/wrong", "Accept", "application/json", http.StatusUnauthorized, metadata + `, error="invalid_token"`},
+		"a wrong API key":        {"", "X-API-Key", "wrong", http.StatusUnauthorized, metadata + `, error="invalid_token"`},
+		"another scheme":         {"", "Authorization", "Basic eA==", http.StatusUnauthorized, metadata + `, error="invalid_token"`},
+		"a key without approval": {"", "X-SSH-Nonce", "n", http.StatusForbidden, ""},
+	} {
+		for _, method := range []string{http.MethodPost, http.MethodGet} {
+			r := httptest.NewRequestWithContext(t.Context(), method, mcp.Path+c.path, unreadable{t})
+			r.Header.Set(c.header, c.value)
 			w := httptest.NewRecorder()
-			server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, body))
-			if start == "garbage" {
-				status = http.StatusUnauthorized
-			}
-			if w.Code != status || !strings.Contains(w.Body.String(), id) || body.Len() < size/2 {
-				t.Errorf("%s %.10s: got %d, %s and %d bytes unread, want %d, %s and most of them", path, start, w.Code, w.Body, body.Len(), status, id)
+			server.ServeHTTP(w, r)
+			if got := w.Header().Get("WWW-Authenticate"); w.Code != c.status || got != c.challenge || !strings.Contains(w.Body.String(), `"code":-32600`) {
+				t.Errorf("%s %s: got %d, %q and %s, want %d, %q and an error", method, name, w.Code, got, w.Body, c.status, c.challenge)
 			}
 		}
 	}

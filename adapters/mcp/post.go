@@ -15,15 +15,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// strangerBytes is how much of a message of an unknown caller is read: enough for its id.
-const strangerBytes = 4 << 10
-
 // post handles one message.
 func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	h, unknown := s.authenticate(r)
 	if unknown != nil {
-		begin, _ := io.ReadAll(io.LimitReader(r.Body, strangerBytes))
-		s.refuseToken(w, r, jsonrpc.Peek(string(begin), ""), unknown)
+		s.refuseCaller(w, r, unknown)
 		return
 	}
 	body, status, bad := s.readBody(w, r)
@@ -108,20 +104,19 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, 
 	return body, 0, nil
 }
 
-// refuseToken answers a caller that is not authorized. A message with an invalid token gets
-// 400: official clients take 401, and some 403, as a request for OAuth, which this server
-// does not offer, and then never show the error.
-func (s *Server) refuseToken(w http.ResponseWriter, r *http.Request, m jsonrpc.Peeked, why *core.Fault) {
-	switch e := invalid("%s", why.Message); {
-	case why.Code != core.CodeUnauthenticated:
-		e.Code = codeBusy
-		s.refuse(w, http.StatusServiceUnavailable, m.ID, e)
-	case hasToken(r) && (m.Method != "" || r.Method == http.MethodGet):
-		s.refuse(w, http.StatusBadRequest, m.ID, e)
-	default:
+// refuseCaller answers a caller that is not authorized, without reading its message: with 401 where the
+// credential is missing, unknown or has expired (2026-07-28, basic/authorization, "Error Handling").
+func (s *Server) refuseCaller(w http.ResponseWriter, r *http.Request, why *core.Fault) {
+	e, status := invalid("%s", why.Message), http.StatusUnauthorized
+	switch why.Code {
+	case core.CodeUnauthenticated:
 		w.Header().Set("WWW-Authenticate", s.challenge(r))
-		s.refuse(w, http.StatusUnauthorized, m.ID, e)
+	case core.CodeNotAuthorized:
+		status = http.StatusForbidden
+	default:
+		e.Code, status = codeBusy, http.StatusServiceUnavailable
 	}
+	s.refuse(w, status, nil, e)
 }
 
 // refuse answers a message with a protocol error.

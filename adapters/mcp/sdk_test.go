@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -197,22 +198,30 @@ func TestAnEventStreamGetsCommentsAndEndsWithItsToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	dead.Body.Close()
-	if dead.StatusCode != http.StatusBadRequest {
-		t.Errorf("got %d, want 400", dead.StatusCode)
+	if dead.StatusCode != http.StatusUnauthorized {
+		t.Errorf("got %d, want 401", dead.StatusCode)
 	}
 }
 
-// Official clients start OAuth on 401 and 403. This server has none, so its error would
-// never be shown.
-func TestAnExpiredTokenIsReportedWithoutOAuth(t *testing.T) {
+// Official clients start OAuth on 401 if they can, which this server has not: what they say then comes
+// from where they would register.
+func TestAnExpiredTokenIsReportedToClientsWithAndWithoutOAuth(t *testing.T) {
 	t.Parallel()
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			g := start(t, mcp.Options{})
-			token, revoke := g.server.Issue(g.agent("ann").Session)
+			mux := http.NewServeMux()
+			mux.Handle(mcp.Path+"/", g.server)
+			for _, path := range []string{mcp.MetadataPath, mcp.MetadataPath + "/", mcp.RegisterPath} {
+				mux.Handle(path, g.server.OAuth())
+			}
+			srv := httptest.NewServer(mux)
+			defer srv.Close()
 			login, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
-				PreregisteredClient: &oauthex.ClientCredentials{ClientID: "test"}, RedirectURL: "http://127.0.0.1/callback",
+				DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{
+					Metadata: &oauthex.ClientRegistrationMetadata{ClientName: "test", RedirectURIs: []string{"http://127.0.0.1/callback"}},
+				},
 				AuthorizationCodeFetcher: func(context.Context, *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 					return nil, errors.New("a user was asked to log in")
 				},
@@ -220,27 +229,28 @@ func TestAnExpiredTokenIsReportedWithoutOAuth(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			connect := func() (*sdk.ClientSession, error) {
-				client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
-				return client.Connect(t.Context(), &sdk.StreamableClientTransport{
-					Endpoint: g.url + "/" + token, HTTPClient: g.client, OAuthHandler: login,
-				}, &sdk.ClientSessionOptions{ProtocolVersion: version})
-			}
-			cs, err := connect()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer cs.Close()
-			revoke()
-			if _, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "agents_list"}); err == nil || !strings.Contains(err.Error(), "has expired") {
-				t.Errorf("a call: got %v, want an expired token", err)
-			}
-			if _, err := connect(); err == nil || !strings.Contains(err.Error(), "has expired") {
-				t.Errorf("another client: got %v, want an expired token", err)
-			}
-			for _, m := range []string{`{"jsonrpc":"2.0","method":"notifications/initialized"}`, ""} {
-				if got := g.post("/"+token, m).status; got != map[bool]int{true: http.StatusBadRequest, false: http.StatusUnauthorized}[m != ""] {
-					t.Errorf("body %q: got %d, want 400 for a notification and 401 for an empty body", m, got)
+			for name, c := range map[string]struct {
+				handler auth.OAuthHandler
+				want    string
+			}{"without OAuth": {nil, "Unauthorized"}, "with OAuth": {login, "this hub has no OAuth: ask its operator for a token"}} {
+				token, revoke := g.server.Issue(g.agent(strings.ReplaceAll(name, " ", "-")).Session)
+				connect := func() (*sdk.ClientSession, error) {
+					client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+					return client.Connect(t.Context(), &sdk.StreamableClientTransport{
+						Endpoint: srv.URL + mcp.Path + "/" + token, HTTPClient: srv.Client(), OAuthHandler: c.handler,
+					}, &sdk.ClientSessionOptions{ProtocolVersion: version})
+				}
+				cs, err := connect()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer cs.Close()
+				revoke()
+				if _, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "agents_list"}); err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("a call %s: got %v, want %q", name, err, c.want)
+				}
+				if _, err := connect(); err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("another client %s: got %v, want %q", name, err, c.want)
 				}
 			}
 		})

@@ -115,11 +115,6 @@ func tokenInPath(r *http.Request) string {
 	return strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/")
 }
 
-// hasToken reports whether a request has a token, valid or not.
-func hasToken(r *http.Request) bool {
-	return tokenInPath(r) != "" || len(r.Header.Values("Authorization")) > 0
-}
-
 // authenticate returns the holder of the token in the path or the Authorization header of a
 // request, or of another credential that it has.
 func (s *Server) authenticate(r *http.Request) (*holder, *core.Fault) {

@@ -20,7 +20,7 @@ import (
 func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 	h, unknown := s.authenticate(r)
 	if unknown != nil {
-		s.refuseToken(w, r, jsonrpc.Peeked{}, unknown)
+		s.refuseCaller(w, r, unknown)
 		return
 	}
 	if s.passOn(w, r, h, jsonrpc.Message{}) {

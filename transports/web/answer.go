@@ -19,6 +19,7 @@ type answer struct {
 	stream  func()       // called at the first Flush
 	leave   func()       // called at a Hijack
 	visit   *visit       // its connection; nil if nobody has to authenticate
+	body    *body        // of the request; nil for none
 	conn    *limitedConn // that gathers what is written between two Flushes; nil for none
 
 	begun     bool // something was written
@@ -39,7 +40,9 @@ func (a *answer) WriteHeader(status int) {
 	if a.sealed || status == http.StatusMethodNotAllowed && a.refuseMethod() {
 		return
 	}
-	a.begun = a.begun || status >= 200
+	if status >= 200 {
+		a.start()
+	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
@@ -65,8 +68,15 @@ func (a *answer) Write(p []byte) (n int, err error) {
 	}
 }
 
-// start notes that the answer begins, with status 200 unless there was a WriteHeader.
-func (a *answer) start() { a.begun = true }
+// start notes that the answer begins, with status 200 unless there was a WriteHeader. It does not wait
+// for what is left of the request: net/http would read up to 256 KiB of that first, however slowly it
+// comes, for the sake of the next request of the connection.
+func (a *answer) start() {
+	if !a.begun && a.body.unread() {
+		a.Header().Set("Connection", "close")
+	}
+	a.begun = true
+}
 
 // Flush implements http.Flusher, which some libraries need.
 func (a *answer) Flush() { _ = a.FlushError() }
@@ -122,14 +132,16 @@ func (a *answer) refuse(status int, code, detail string) {
 		return
 	}
 	a.arm()
+	a.start()
 	Problem(a.ResponseWriter, status, code, detail)
-	a.begun, a.sealed = true, true
+	a.sealed = true
 }
 
 // finish sets the deadline for the rest of the answer, which net/http writes after the
 // handler has returned, and for the next request.
 func (a *answer) finish() {
 	if !a.hijacked {
+		a.start()
 		a.own = false
 		a.arm()
 		_ = a.conn.scatter() // the rest, which net/http writes, notices what is wrong

@@ -20,6 +20,7 @@ type body struct {
 	limit         int64
 	timeout       time.Duration
 	armed         bool
+	ended         bool // it was read to its end
 
 	memory *memory.Budget
 	share  memory.Share // what was read
@@ -28,21 +29,44 @@ type body struct {
 // errFull is the error of a body for which there is no memory.
 var errFull = errors.New("the server has no memory for more bodies of requests")
 
-// limitBody limits the body of r, if it has one. If Content-Length is already over the limit, it
-// answers and returns false. The caller calls release once the request is answered.
-func limitBody(a *answer, r *http.Request, o Options) (release func(), ok bool) {
+// limitBody limits the body of r; it returns nil if r has none. The caller calls release once the
+// request is answered.
+func limitBody(a *answer, r *http.Request, o Options) *body {
 	if r.Body == nil || r.Body == http.NoBody {
-		return func() {}, true
+		return nil
 	}
 	b := &body{a: a, limit: o.MaxBodyBytes, timeout: o.BodyTimeout, memory: o.Memory, share: memory.Of(o.Memory, memory.Bodies)}
 	b.ReadCloser = http.MaxBytesReader(a.ResponseWriter, r.Body, o.MaxBodyBytes)
-	if r.ContentLength > o.MaxBodyBytes {
-		a.Header().Set("Connection", "close")
-		b.tooLarge()
-		return b.share.Release, false
-	}
 	r.Body = b
-	return b.share.Release, true
+	return b
+}
+
+// fits reports whether the body may be within the limit. If Content-Length is already over it, fits
+// answers.
+func (b *body) fits(r *http.Request) bool {
+	if b == nil || r.ContentLength <= b.limit {
+		return true
+	}
+	b.a.Header().Set("Connection", "close")
+	b.tooLarge()
+	return false
+}
+
+// release gives back the memory of what was read.
+func (b *body) release() {
+	if b != nil {
+		b.share.Release()
+	}
+}
+
+// unread reports whether a part of the body was not read.
+func (b *body) unread() bool { return b != nil && !b.ended }
+
+// leave bounds how long net/http may read what the handler has left of the body.
+func (b *body) leave() {
+	if b.unread() {
+		_ = b.a.rc.SetReadDeadline(time.Now().Add(b.timeout))
+	}
 }
 
 // crowded reports whether the memory is full, and bodies are a large part of it. Smaller ones
@@ -69,6 +93,7 @@ func (b *body) Read(p []byte) (int, error) {
 	var over *http.MaxBytesError
 	switch {
 	case err == io.EOF:
+		b.ended = true
 		_ = b.a.rc.SetReadDeadline(time.Time{})
 	case errors.As(err, &over):
 		b.tooLarge()

@@ -124,6 +124,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		head: s.hasHead(r), options: r.Method == http.MethodOptions,
 	}
 	defer a.finish()
+	b := limitBody(a, r, s.opts)
+	a.body = b
+	defer b.release()
+	defer b.leave()
 	defer s.recovered(a, r)
 	if denied := s.guard.host(r); denied != nil {
 		s.deny(a, r, denied)
@@ -140,13 +144,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if origin != "" && allow(a, r, origin) {
 		return
 	}
-	done, ok := limitBody(a, r, s.opts)
-	defer done()
-	if !ok {
+	if !b.fits(r) {
 		return
 	}
 	a.stream = func() {
-		done() // what answers in a stream has read its request
+		b.release() // what answers in a stream has read its request
 		stream()
 	}
 	s.asGet(r)

@@ -145,7 +145,7 @@ func agentFindsItsTools(t *testing.T, all hubCluster, _ *worker) {
 			t.Errorf("at %s: got %d %s, want the answer", h.name, status, text)
 		}
 	}
-	if status, text := askMCP(t, all[0].URL+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "Authorization: Bearer "+welcome.GetWelcome().GetMcpToken()+"X"); status != http.StatusBadRequest {
+	if status, text := askMCP(t, all[0].URL+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "Authorization: Bearer "+welcome.GetWelcome().GetMcpToken()+"X"); status != http.StatusUnauthorized {
 		t.Errorf("with another token: got %d %s, want it refused", status, text)
 	}
 }

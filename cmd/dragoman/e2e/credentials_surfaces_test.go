@@ -80,8 +80,6 @@ type surface struct {
 	enter func(t *testing.T, h *credentialHub, bring func() brought, who string) (string, error)
 	// says is what a refusal of a token says in other words; "" is the same.
 	says string
-	// answers400 is set where 401 would send clients to OAuth.
-	answers400 bool
 	// waits is set where a refusal takes seconds, because the client tries again.
 	waits bool
 }
@@ -96,26 +94,26 @@ func surfaces() []surface {
 	const unknown = "the hub does not know the token, or it has expired"
 	const mcp = "the token is unknown or has expired|the Authorization header is not understood|Invalid authentication token|the tokens .* differ"
 	return []surface{
-		{"Coven agent", inAnyHeader, covenAgentEnters, "", false, false},
-		{"Coven client", inAnyHeader, covenClientEnters, "", false, false},
-		{"Parallax agent, WebSocket", inAnyWebSocket, parallaxEnters, "", false, false},
-		{"Parallax agent, gRPC gateway", inAnyHeader, gatewayEnters, "", false, false},
-		{"Parallax HTTP API", inAnyHeader, controlEnters, "", false, false},
-		{"pi-server, WebSocket", inAnyWebSocket | inBare, piEnters(func(h *credentialHub) string { return "https://" + h.service.Addresses().Pi + "/" }), "", false, false},
-		{"pi-server beside others", inAnyWebSocket, piEnters(func(h *credentialHub) string { return h.at() + "/ws/pi" }), "", false, false},
-		{"pi-server, Unix socket", inKernel, piUnixEnters, "", false, false},
-		{"pi-server, `dragoman stdio`", inToken, piBridgeEnters, unknown, false, false},
-		{"ACP, WebSocket", inAnyWebSocket, acpEnters, "", false, false},
-		{"ACP, HTTP mailbox", inAnyHeader, acpPosterEnters, "", false, false},
-		{"editor, WebSocket", inAnyWebSocket, editorEnters, "", false, false},
-		{"editor, `dragoman editor`", inToken, editorBridgeEnters, unknown, false, true},
-		{"MCP", inAnyHeader, mcpEnters, mcp, true, false},
-		{"A2A", inAnyHeader, a2aEnters, "", false, false},
-		{"native agent", inAnyWebSocket, nativeAgentEnters, "", false, false},
-		{"native client", inAnyWebSocket, nativeClientEnters, "", false, false},
-		{"REST", inAnyHeader, restEnters, "", false, false},
-		{"`dragoman ask`", inToken | inCertificate, askEnters, unknown, false, false},
-		{"`dragoman agent`", inToken | inCertificate, agentEnters, unknown, false, false},
+		{"Coven agent", inAnyHeader, covenAgentEnters, "", false},
+		{"Coven client", inAnyHeader, covenClientEnters, "", false},
+		{"Parallax agent, WebSocket", inAnyWebSocket, parallaxEnters, "", false},
+		{"Parallax agent, gRPC gateway", inAnyHeader, gatewayEnters, "", false},
+		{"Parallax HTTP API", inAnyHeader, controlEnters, "", false},
+		{"pi-server, WebSocket", inAnyWebSocket | inBare, piEnters(func(h *credentialHub) string { return "https://" + h.service.Addresses().Pi + "/" }), "", false},
+		{"pi-server beside others", inAnyWebSocket, piEnters(func(h *credentialHub) string { return h.at() + "/ws/pi" }), "", false},
+		{"pi-server, Unix socket", inKernel, piUnixEnters, "", false},
+		{"pi-server, `dragoman stdio`", inToken, piBridgeEnters, unknown, false},
+		{"ACP, WebSocket", inAnyWebSocket, acpEnters, "", false},
+		{"ACP, HTTP mailbox", inAnyHeader, acpPosterEnters, "", false},
+		{"editor, WebSocket", inAnyWebSocket, editorEnters, "", false},
+		{"editor, `dragoman editor`", inToken, editorBridgeEnters, unknown, true},
+		{"MCP", inAnyHeader, mcpEnters, mcp, false},
+		{"A2A", inAnyHeader, a2aEnters, "", false},
+		{"native agent", inAnyWebSocket, nativeAgentEnters, "", false},
+		{"native client", inAnyWebSocket, nativeClientEnters, "", false},
+		{"REST", inAnyHeader, restEnters, "", false},
+		{"`dragoman ask`", inToken | inCertificate, askEnters, unknown, false},
+		{"`dragoman agent`", inToken | inCertificate, agentEnters, unknown, false},
 	}
 }
 
@@ -351,7 +349,7 @@ func (s surface) isRefusal(err error, says string) bool {
 	case err == nil || !regexp.MustCompile(says).MatchString(err.Error()):
 		return false
 	case errors.As(err, &answer):
-		return answer.status == http.StatusUnauthorized && strings.HasPrefix(answer.authenticate, "Bearer") || answer.status == http.StatusBadRequest && s.answers400
+		return answer.status == http.StatusUnauthorized && strings.HasPrefix(answer.authenticate, "Bearer")
 	case errors.As(err, &fault):
 		return fault.Code == core.CodeUnauthenticated
 	case status.Code(err) != codes.Unknown:

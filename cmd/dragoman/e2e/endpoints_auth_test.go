@@ -105,9 +105,6 @@ func TestEveryHTTPEndpointRequiresAToken(t *testing.T) {
 				t.Fatal(err)
 			}
 			refused := resp.StatusCode == http.StatusUnauthorized
-			if token != "" && strings.HasPrefix(target.url, hub+"/mcp") {
-				refused = resp.StatusCode == http.StatusBadRequest // 401 would send MCP clients to OAuth
-			}
 			want := !good && !target.open
 			if detour := strings.Contains(target.url, ".."); detour && resp.StatusCode == http.StatusOK || !detour && refused != want {
 				t.Errorf("%s %s with the token %q: got %d, want refused %v", target.method, target.url, token, resp.StatusCode, want)

@@ -73,8 +73,6 @@ type mayUse struct {
 	bob    string
 	status int
 	body   string
-	// refusal is the status without a credential; 0 is 401.
-	refusal int
 }
 
 const (
@@ -138,7 +136,7 @@ var endpointAccess = map[string]mayUse{
 	"* /acp":                           commands,
 	"* /api/*":                         commands,
 	"* /mcp":                           commands,
-	"* /mcp/*":                         {right: commands.right, bob: each, refusal: http.StatusBadRequest}, // its token is in the path, and 401 would send clients to OAuth
+	"* /mcp/*":                         commands,
 	"* /a2a":                           commands,
 	"* /a2a/*":                         commands,
 	"* /.well-known/agent-card.json":   {right: "see", bob: "the card of the hub, with the agents that he sees"},
@@ -267,7 +265,7 @@ func checkHTTP(t *testing.T, at string, e service.Endpoint, said mayUse) {
 		resp.Body.Close() // a stream too
 		return resp.StatusCode
 	}
-	if got := call(""); (got == cmp.Or(said.refusal, http.StatusUnauthorized)) == said.open {
+	if got := call(""); (got == http.StatusUnauthorized) == said.open {
 		t.Errorf("%s %s without a credential: got %d, want it open %v", e.Method, url, got, said.open)
 	}
 	if said.status == 0 {

@@ -95,8 +95,8 @@ func TestACovenAgentAsksAParallaxAgentThroughMCP(t *testing.T) {
 		t.Errorf("with Bearer: got %d %s, want the tools", status, body)
 	}
 	leave()
-	if status, body := askMCP(t, endpoint+"/"+token, list); status != http.StatusBadRequest || !strings.Contains(body, "connect again") {
-		t.Errorf("after the agent left: got %d %s, want 400 and what to do", status, body)
+	if status, body := askMCP(t, endpoint+"/"+token, list); status != http.StatusUnauthorized || !strings.Contains(body, "connect again") {
+		t.Errorf("after the agent left: got %d %s, want 401 and what to do", status, body)
 	}
 }
 

@@ -84,8 +84,8 @@ func TestNoCredentialIsStoredOrLogged(t *testing.T) {
 		send("GET", "/v1/agents", "", ok(401), "Authorization", "Bearer "+token)
 		send("GET", "/v1/agents", "", ok(401), "Authorization", "ApiKey "+token)
 		send("GET", "/v1/agents", "", ok(401), "X-API-Key", token)
-		send("POST", "/mcp/"+token, ping, ok(400))
-		send("POST", "/mcp", ping, ok(400), "Authorization", "Bearer "+token)
+		send("POST", "/mcp/"+token, ping, ok(401))
+		send("POST", "/mcp", ping, ok(401), "Authorization", "Bearer "+token)
 		conn, _, err := websocket.Dial(t.Context(), "ws://"+s.Addresses().HTTP+service.NativePath, &websocket.DialOptions{
 			Subprotocols: []string{"dragoman", "dragoman.token." + base64.RawURLEncoding.EncodeToString([]byte(token))},
 		})
