@@ -34,12 +34,12 @@ func (s *Session) provide(id string, tools []tool.Definition) error {
 	if err != nil {
 		return err
 	}
-	err = h.packs.Provide(s.peer(), id, tools)
+	changed, err := h.packs.Provide(s.peer(), id, tools)
 	if s.Closed() { // maybe before the pack was there
 		s.leavePacks(errEnded)
 		return errEnded
 	}
-	if err != nil {
+	if err != nil || !changed {
 		return err
 	}
 	h.log.Info("pack provides tools", "pack", id, "dialect", s.identity.Dialect, "tools", len(tools))
@@ -75,7 +75,8 @@ func (h *Hub) Packs(p core.Principal) []PackStatus {
 	return all
 }
 
-// WatchTools makes Next return a batch with ToolsChanged whenever packs come, go or change.
+// WatchTools makes Next return a batch with ToolsChanged when the tools of packs have changed: see
+// [pack.Registry.Watch].
 func (s *Session) WatchTools() {
 	s.hub.packs.Watch(s.peer())
 	if s.Closed() { // maybe before it was watching

@@ -294,6 +294,7 @@ func TestTheDefinitionsOfAllToolsAreBounded(t *testing.T) {
 func TestAPackMayChangeItsTools(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, p := g.agent("a", able), g.pack("p", packTool("x"), packTool("y"))
+		time.Sleep(time.Minute) // the next change begins a row of its own
 		a.WatchTools()
 		a.CallTool("c1", "x", nil)
 		if err := p.Provide("p", []tool.Definition{packTool("y"), packTool("z")}); err != nil {
@@ -312,6 +313,7 @@ func TestAPackMayChangeItsTools(t *testing.T) {
 		g.answer(p, g.execution(p).ID, "1") // earlier calls are still answered
 		g.tool(a)
 		g.wantFault("another id", p.Provide("q", nil), core.CodeConflict)
+		time.Sleep(time.Minute)
 		p.Close(nil)
 		g.pack("q")
 		if b, ok := g.batch(a); !ok || !b.ToolsChanged {

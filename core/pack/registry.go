@@ -3,6 +3,7 @@ package pack
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -75,14 +76,14 @@ type Late interface {
 type Registry struct {
 	opts Options
 
-	mu       sync.Mutex
-	packs    map[Peer]*pack
-	hubs     map[string]struct{} // the others of the cluster that are up
-	tools    map[string]*provided
-	calls    map[string]*pending // by the id of their execution
-	watchers map[Peer]struct{}
-	late     *lru.Cache[string, timedOut] // by the id of their execution
-	stopped  *core.Fault
+	mu    sync.Mutex
+	packs map[Peer]*pack
+	hubs  map[string]struct{} // the others of the cluster that are up
+	tools map[string]*provided
+	calls map[string]*pending // by the id of their execution
+	watchers
+	late    *lru.Cache[string, timedOut] // by the id of their execution
+	stopped *core.Fault
 }
 
 // pack is the pack of one peer.
@@ -107,7 +108,7 @@ type provided struct {
 // NewRegistry makes a Registry. Stop ends it.
 func NewRegistry(opts Options) *Registry {
 	return &Registry{
-		opts: opts, packs: map[Peer]*pack{}, hubs: map[string]struct{}{}, tools: map[string]*provided{}, calls: map[string]*pending{}, watchers: map[Peer]struct{}{},
+		opts: opts, packs: map[Peer]*pack{}, hubs: map[string]struct{}{}, tools: map[string]*provided{}, calls: map[string]*pending{}, watchers: newWatchers(),
 		late: lru.New(lru.Options[string, timedOut]{Count: lateCalls}),
 	}
 }
@@ -120,38 +121,58 @@ const maxTotalBytes = 2 << 20
 // InputSchema takes any object. Provide returns a conflict Fault when the pack is connected
 // elsewhere, when the peer provides another pack, or when the name of a tool is taken; an
 // invalid Fault for a bad name or schema; a too_large or overloaded Fault beyond the
-// limits; and the reason of Stop. Then nothing has changed.
-func (r *Registry) Provide(p Peer, id string, tools []tool.Definition) error {
+// limits; and the reason of Stop. Then nothing has changed, and so if the peer offers these tools
+// already.
+func (r *Registry) Provide(p Peer, id string, tools []tool.Definition) (changed bool, err error) {
 	read, size, err := r.read(id, tools)
 	if err != nil {
-		return err
+		return false, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	current := r.packs[p]
 	if err := r.admit(current, id, read, size); err != nil {
-		return err
+		return false, err
 	}
-	if current == nil {
+	fresh := current == nil
+	if fresh {
 		current = &pack{id: id, peer: p, since: core.NewID()}
 		r.packs[p] = current
 	}
-	r.put(current, read, size)
-	if len(r.hubs) > 0 {
+	changed = r.put(current, read, size) || fresh
+	if changed && len(r.hubs) > 0 {
 		r.tell(Word{Offered: r.offered(current)})
 	}
-	return nil
+	return changed, nil
 }
 
-// put offers the tools of a pack in place of those before. Callers hold mu.
-func (r *Registry) put(p *pack, tools []*provided, size int) {
-	p.size = size
-	r.withdraw(p)
+// put offers the tools of a pack in place of those before, and reports whether they differ. Callers hold
+// mu.
+func (r *Registry) put(p *pack, tools []*provided, size int) (changed bool) {
 	for _, t := range tools {
 		t.pack, t.Pack = p, p.id
+		old := r.tools[t.Name]
+		changed = changed || old == nil || !reflect.DeepEqual(old.Definition, t.Definition)
+	}
+	if p.size = size; !changed && len(tools) == r.count(p) {
+		return false
+	}
+	r.withdraw(p)
+	for _, t := range tools {
 		r.tools[t.Name] = t
 	}
 	r.changed()
+	return true
+}
+
+// count returns how many tools a pack offers. Callers hold mu.
+func (r *Registry) count(p *pack) (n int) {
+	for _, t := range r.tools {
+		if t.pack == p {
+			n++
+		}
+	}
+	return n
 }
 
 // Check returns why Provide would refuse the tool of a peer, whatever else the peer offers: an
@@ -211,20 +232,6 @@ func (r *Registry) withdraw(p *pack) {
 	maps.DeleteFunc(r.tools, func(_ string, t *provided) bool { return t.pack == p })
 }
 
-// changed tells the peers that watch. Callers hold mu.
-func (r *Registry) changed() {
-	for p := range r.watchers {
-		p.ToolsChanged()
-	}
-}
-
-// Watch tells the peer whenever packs come, go or change, until it leaves.
-func (r *Registry) Watch(p Peer) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.watchers[p] = struct{}{}
-}
-
 // Tools returns the tools that a caller with the capabilities may call, of the packs for which
 // may is true, by name. may must not call the registry.
 func (r *Registry) Tools(capabilities []string, may func(id string, by Peer) bool) []tool.Definition {
@@ -281,7 +288,7 @@ func (r *Registry) PackOf(tool string) (id string, by Peer) {
 func (r *Registry) Leave(p Peer, reason *core.Fault) (id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.watchers, p)
+	delete(r.watching, p)
 	for _, c := range r.calls {
 		switch {
 		case c.call.Caller != p || c.call.Keep || c.settled:
@@ -311,8 +318,10 @@ func (r *Registry) leave(p *pack, reason *core.Fault) {
 		delete(r.calls, c.ID)
 	}
 	delete(r.packs, p.peer)
-	r.withdraw(p)
-	r.changed()
+	if r.count(p) > 0 {
+		r.withdraw(p)
+		r.changed()
+	}
 	if p.hub == "" {
 		r.tell(Word{Left: &Left{p.since, reason}})
 	}

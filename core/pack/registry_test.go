@@ -1,8 +1,11 @@
 package pack_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -79,23 +82,89 @@ func TestTheNumberOfPacksIsBounded(t *testing.T) {
 }
 
 func TestWatchersLearnOfEveryChangeUntilTheyLeave(t *testing.T) {
-	r, watcher := newRegistry(nil), &peer{}
-	r.Watch(watcher)
-	p := r.provide(t, "p", "x", "y")
-	if err := r.Provide(p, "p", definitions("y", "z")); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.names(); got != "y z" {
-		t.Errorf("got %q, want y and z", got)
-	}
-	gone := core.NewFault(core.CodeUnreachable, "gone")
-	r.Leave(p, gone)
-	watcher.wants(t, "the watcher", "tools changed", "tools changed", "tools changed")
-	if id := r.Leave(watcher, gone); id != "" {
-		t.Errorf("Leave: got %q, want no pack", id)
-	}
-	r.provide(t, "q", "x")
-	watcher.wants(t, "a watcher that has left")
+	synctest.Test(t, func(t *testing.T) {
+		r, watcher := newRegistry(nil), &peer{}
+		r.Watch(watcher)
+		p := r.provide(t, "p", "x", "y")
+		rest()
+		if err := r.Provide(p, "p", definitions("y", "z")); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.names(); got != "y z" {
+			t.Errorf("got %q, want y and z", got)
+		}
+		rest()
+		gone := core.NewFault(core.CodeUnreachable, "gone")
+		r.Leave(p, gone)
+		watcher.wants(t, "the watcher", "tools changed", "tools changed", "tools changed")
+		if id := r.Leave(watcher, gone); id != "" {
+			t.Errorf("Leave: got %q, want no pack", id)
+		}
+		rest()
+		r.provide(t, "q", "x")
+		rest()
+		watcher.wants(t, "a watcher that has left")
+	})
+}
+
+// rest lets a row of changes end.
+func rest() {
+	time.Sleep(time.Minute)
+	synctest.Wait()
+}
+
+func TestWatchersLearnOnlyOfWhatHasChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		r, watcher := newRegistry(func(o *pack.Options) {
+			o.Tell = func(hub string, w pack.Word) {
+				if w.Offered != nil {
+					told = append(told, w.Offered.Pack)
+				}
+			}
+		}), &peer{}
+		r.HubUp("other")
+		r.Watch(watcher)
+		p := r.provide(t, "p", "x", "y")
+		for _, names := range [][]string{{"x", "y"}, {"y", "x"}} {
+			rest()
+			if err := r.Provide(p, "p", definitions(names...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rest()
+		r.Leave(r.provide(t, "empty"), core.NewFault(core.CodeUnreachable, "gone"))
+		rest()
+		watcher.wants(t, "the watcher", "tools changed")
+		if want := []string{"p", "empty"}; !slices.Equal(told, want) {
+			t.Errorf("the other hub was told of %q, want %q", told, want)
+		}
+		more := definitions("x", "y")
+		more[1].Description = "of another kind"
+		if err := r.Provide(p, "p", more); err != nil {
+			t.Fatal(err)
+		}
+		watcher.wants(t, "the watcher", "tools changed")
+	})
+}
+
+func TestWatchersAreToldAFewTimesASecondHoweverOftenAPackChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, watcher := newRegistry(nil), &peer{}
+		r.Watch(watcher)
+		p := r.provide(t, "p", "x")
+		const changes, spell = 1000, 10 * time.Second
+		for i := range changes {
+			if err := r.Provide(p, "p", definitions([]string{"x", "y"}[i%2])); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(spell / changes)
+		}
+		rest()
+		if got := len(watcher.calls); got < 2 || got > 20 {
+			t.Errorf("got told %d times of %d changes in %v, want a few times a second, and the last one", got, changes, spell)
+		}
+	})
 }
 
 func TestAStoppedRegistryRefusesCallsAndPacks(t *testing.T) {

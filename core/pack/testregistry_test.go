@@ -124,6 +124,12 @@ func newRegistry(change func(*pack.Options)) *registry {
 	return r
 }
 
+// Provide is that of the Registry, without whether anything has changed.
+func (r *registry) Provide(p pack.Peer, id string, tools []tool.Definition) error {
+	_, err := r.Registry.Provide(p, id, tools)
+	return err
+}
+
 // provide connects a pack with tools of these names.
 func (r *registry) provide(t *testing.T, id string, names ...string) *peer {
 	t.Helper()

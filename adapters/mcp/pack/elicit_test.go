@@ -3,6 +3,8 @@ package pack_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -279,4 +281,68 @@ func TestTheEndOfACallEndsItsQuestion(t *testing.T) {
 			t.Errorf("got %+v, want the call cancelled", got)
 		}
 	})
+}
+
+// A server may ask on the stream that it offers for GET, whether or not its tools ever change.
+func TestAQuestionOnTheStreamOfAServerWhoseToolsDoNotChangeIsAsked(t *testing.T) {
+	questions, answers := make(chan string, 1), make(chan message, 1)
+	e := &endpoint{
+		capabilities: `{"tools":{}}`,
+		answered:     func(m message) { answers <- m },
+		resume: func(w http.ResponseWriter, r *http.Request) {
+			write := stream(w)
+			write(": begins\n\n")
+			select {
+			case question := <-questions:
+				write("data: %s\n\n", question)
+				<-r.Context().Done()
+			case <-r.Context().Done():
+			}
+		},
+		answer: func(w http.ResponseWriter, r *http.Request, m message) {
+			questions <- `{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}`
+			select {
+			case a := <-answers:
+				jsonBody(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"structuredContent":%s}}`, m.ID, a.Result))(w, r)
+			case <-r.Context().Done():
+			}
+		},
+	}
+	g, r := e.serve(t, pack.Options{})
+	ada := g.person("x")
+	ada.reply(ada.asked(), core.Reply{Text: "Eve"})
+	if got := ada.result(); string(got.Output) != `{"data":{"action":"accept","content":{"name":"Eve"}}}` {
+		t.Errorf("got %s and %v, want the answer of the person", got.Output, got.Fault)
+	}
+	r.stop()
+	_ = r.wait()
+	if n := g.counts.of("no_stream"); n != 0 {
+		t.Errorf("got %d complaints about a stream, want none", n)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	lists := 0
+	for _, request := range e.requests {
+		if request == "POST tools/list" {
+			lists++
+		}
+	}
+	if lists != 1 {
+		t.Errorf("got %d lists of tools that do not change, want 1: %q", lists, e.requests)
+	}
+}
+
+func TestAServerWithoutAStreamWhoseToolsDoNotChangeIsNotComplainedOf(t *testing.T) {
+	refused := make(chan struct{})
+	e := &endpoint{capabilities: `{"tools":{}}`, resume: func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		close(refused) // a second GET would panic
+	}}
+	g, r := e.serve(t, pack.Options{})
+	<-refused
+	r.stop()
+	_ = r.wait()
+	if n := g.counts.of("no_stream"); n != 0 {
+		t.Errorf("got %d complaints, want none", n)
+	}
 }

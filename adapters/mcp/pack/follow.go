@@ -105,8 +105,8 @@ func (t *remote) get(ctx context.Context, lastID string) (*http.Response, error)
 // errNoStream says that a server has no stream of changes.
 var errNoStream = errors.New("the server has no stream of changes")
 
-// listen reads the stream of changes: the subscription of a modern server, the GET stream of
-// a legacy one.
+// listen reads what belongs to no request: the subscription of a modern server, the GET stream of a
+// legacy one (2025-11-25, basic/transports, "Listening for Messages from the Server").
 func (t *remote) listen(ctx context.Context) error {
 	if t.isModern() {
 		return t.server.subscribe(ctx)
@@ -126,7 +126,9 @@ func (t *remote) listen(ctx context.Context) error {
 	case resp.StatusCode != http.StatusOK || media != "text/event-stream":
 		return errNoStream
 	}
-	t.server.toolsChanged() // what changed before was not told
+	if t.server.era.changes {
+		t.server.toolsChanged() // what changed before was not told
+	}
 	_, _, err = t.readStream(wire.NewEvents(resp.Body, t.limit(request{})), request{})
 	return err
 }

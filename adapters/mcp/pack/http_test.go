@@ -1,6 +1,7 @@
 package pack_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,6 +23,10 @@ type endpoint struct {
 	answer func(w http.ResponseWriter, r *http.Request, m message)
 	// resume answers GET requests; nil for 405.
 	resume http.HandlerFunc
+	// capabilities are those of a legacy server; "" for tools that change.
+	capabilities string
+	// answered takes the responses of the hub.
+	answered func(m message)
 
 	mu       sync.Mutex
 	requests []string // methods, with the headers that matter
@@ -53,6 +58,9 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	case r.Method == http.MethodDelete, m.ID == nil:
 		w.WriteHeader(http.StatusAccepted)
+	case m.Method == "" && e.answered != nil:
+		w.WriteHeader(http.StatusAccepted)
+		e.answered(m)
 	case m.Method == "server/discover" && e.modern:
 		if r.Header.Get("Mcp-Method") != m.Method || r.Header.Get("MCP-Protocol-Version") != "2026-07-28" {
 			e.t.Errorf("got the headers %v, want those of the version", r.Header)
@@ -62,7 +70,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "what?", http.StatusBadRequest)
 	case m.Method == "initialize":
 		w.Header().Set(session, "s1")
-		result(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}}}`)
+		result(`{"protocolVersion":"2025-11-25","capabilities":` + cmp.Or(e.capabilities, `{"tools":{"listChanged":true}}`) + `}`)
 	case expired || !e.modern && r.Header.Get(session) != "s1":
 		http.Error(w, "no such session", http.StatusNotFound)
 	case m.Method == "tools/list":

@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/pace"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
@@ -105,21 +106,35 @@ func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err
 
 // offerChanges offers the tools of the server again whenever they change, until ctx ends.
 func (p *Pack) offerChanges(ctx context.Context, s *server, session *hub.Session, cs *calls) error {
-	for {
+	again := pace.Pace{First: firstList, Most: seldomList}
+	for again.Begin(); ; { // with the list that was offered first
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-s.changed:
-			tools, err := s.listTools(ctx)
-			if err == nil {
-				err = session.Provide(p.opts.Name, p.choose(session, cs, tools))
-			}
-			if err != nil && ctx.Err() == nil {
-				s.trouble("refused.list", "the changed tools of the MCP server are not offered, those before are", "error", err)
-			}
+		}
+		if err := again.Wait(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-s.changed: // meanwhile
+		default:
+		}
+		tools, err := s.listTools(ctx)
+		if err == nil {
+			err = session.Provide(p.opts.Name, p.choose(session, cs, tools))
+		}
+		if err != nil && ctx.Err() == nil {
+			s.trouble("refused.list", "the changed tools of the MCP server are not offered, those before are", "error", err)
 		}
 	}
 }
+
+// The pauses between two lists of tools, where they change again and again.
+const (
+	firstList  = 250 * time.Millisecond
+	seldomList = 2 * time.Second
+)
 
 // connect opens the connection to the server.
 func (p *Pack) connect(ctx context.Context) (*server, error) {
@@ -185,34 +200,30 @@ func (p *Pack) Stop() {
 	}
 }
 
-// The waits between two attempts to hear of changes.
+// The pauses between two attempts to hear of changes.
 const (
 	firstRetry  = time.Second
-	longestWait = 30 * time.Second
+	seldomRetry = 30 * time.Second
 )
 
-// watch hears of changes of the list of tools until ctx ends.
+// watch hears what the server says beside its answers until ctx ends: changes of the list of tools and,
+// of a legacy server, requests.
 func (s *server) watch(ctx context.Context) {
-	if !s.era.changes {
+	if s.era.modern && !s.era.changes {
 		return
 	}
-	for wait := firstRetry; ; wait = min(2*wait, longestWait) {
-		began := time.Now()
+	for again := (pace.Pace{First: firstRetry, Most: seldomRetry}); again.Wait(ctx) == nil; {
 		err := s.conn.listen(ctx)
 		switch {
 		case ctx.Err() != nil || errors.Is(err, errUnsolicited) || isLost(s.conn):
+			return
+		case errors.Is(err, errNoStream) && !s.era.changes:
 			return
 		case errors.Is(err, errNoStream):
 			s.trouble("no_stream", "the MCP server has no stream of changes: its tools are listed again after a restart only")
 			return
 		case err != nil && !errors.Is(err, io.EOF): // else it has just ended
 			s.trouble("refused.stream", "the stream of changes of the MCP server broke off: it is opened again", "error", err)
-		}
-		if time.Since(began) > longestWait {
-			wait = firstRetry
-		}
-		if !sleep(ctx, wait) {
-			return
 		}
 	}
 }
