@@ -106,14 +106,10 @@ func discovered(r reply) (e era, ok bool, err error) {
 // initialize begins the session of a legacy server. A late answer to the probe decides as
 // well.
 func (s *server) initialize(ctx context.Context, probed <-chan reply, supported string) error {
-	initialized := make(chan reply, 1)
+	answered := make(chan reply, 1)
 	calling, stop := context.WithCancel(ctx)
 	defer stop()
-	s.goroutines.Go(func() {
-		p := `{"protocolVersion":"` + wire.LatestLegacy + `","capabilities":` + capabilitiesOfHub + `,"clientInfo":` + string(s.client()) + `}`
-		m, err := s.conn.call(calling, request{id: s.newID(), method: wire.MethodInitialize, params: json.RawMessage(p), quiet: true})
-		initialized <- reply{m, err}
-	})
+	s.goroutines.Go(func() { answered <- s.hello(calling) })
 	for {
 		select {
 		case r := <-probed:
@@ -121,11 +117,11 @@ func (s *server) initialize(ctx context.Context, probed <-chan reply, supported 
 				return s.establish(e, nil)
 			}
 			probed = nil
-		case r := <-initialized:
+		case r := <-answered:
 			e, err := s.begun(r, supported)
 			if err == nil {
 				s.conn.establish(e) // the notification is the first message after it
-				err = s.conn.send(ctx, jsonrpc.AppendNotification(nil, wire.NoteInitialized, nil))
+				err = s.conn.send(ctx, initialized())
 			}
 			return s.establish(e, err)
 		case <-ctx.Done():
@@ -133,6 +129,16 @@ func (s *server) initialize(ctx context.Context, probed <-chan reply, supported 
 		}
 	}
 }
+
+// hello sends initialize.
+func (s *server) hello(ctx context.Context) reply {
+	p := `{"protocolVersion":"` + wire.LatestLegacy + `","capabilities":` + capabilitiesOfHub + `,"clientInfo":` + string(s.client()) + `}`
+	m, err := s.conn.call(ctx, request{id: s.newID(), method: wire.MethodInitialize, params: json.RawMessage(p), quiet: true})
+	return reply{m, err}
+}
+
+// initialized is the notification after the answer to initialize.
+func initialized() []byte { return jsonrpc.AppendNotification(nil, wire.NoteInitialized, nil) }
 
 // begun reads the answer to initialize. supported says which other versions the server named.
 func (s *server) begun(r reply, supported string) (era, error) {

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,17 +13,24 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/pace"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// maxResumed is how often a stream is resumed that brings nothing new.
-const maxResumed = 5
+const (
+	// maxResumed is how often a stream is resumed that brings nothing new.
+	maxResumed = 5
+	// The pauses before a stream is resumed, unless the server wants longer ones.
+	firstResume  = 100 * time.Millisecond
+	seldomResume = time.Second
+)
 
 // follow reads a stream until the response to the request. A legacy stream with event ids
 // that is cut, or that the server ends early, is resumed with GET.
 func (t *remote) follow(ctx context.Context, resp *http.Response, r request, cancel func()) (jsonrpc.Message, error) {
 	lastID, idle := "", 0
-	for {
+	again := pace.Pace{First: firstResume, Most: seldomResume}
+	for again.Begin(); ; {
 		stream := wire.NewEvents(resp.Body, t.limit(r))
 		m, found, err := t.readStream(stream, r)
 		if found {
@@ -39,7 +47,7 @@ func (t *remote) follow(ctx context.Context, resp *http.Response, r request, can
 			return m, t.unreadable(ctx, r, err)
 		}
 		resp.Body.Close()
-		if !sleep(ctx, max(stream.Retry, 100*time.Millisecond)) {
+		if !sleep(ctx, max(stream.Retry, again.Next())) {
 			return m, context.Cause(ctx)
 		}
 		next, err := t.get(ctx, lastID) //nolint:bodyclose // it becomes resp, whose body the caller closes
@@ -47,9 +55,13 @@ func (t *remote) follow(ctx context.Context, resp *http.Response, r request, can
 			return m, t.unreachable(ctx, err)
 		}
 		*resp = *next // the caller closes the body of resp
-		if next.StatusCode != http.StatusOK {
-			return t.refused(next, r)
+		if next.StatusCode == http.StatusOK {
+			continue
 		}
+		if m, err = t.refused(next, r); errors.Is(err, errExpired) {
+			err = t.unreadable(ctx, r, errors.New("its session is gone")) // the server took the request
+		}
+		return m, err
 	}
 }
 
@@ -111,6 +123,7 @@ func (t *remote) listen(ctx context.Context) error {
 	if t.isModern() {
 		return t.server.subscribe(ctx)
 	}
+	begun := t.sessions.count()
 	resp, err := t.get(ctx, "")
 	if err != nil {
 		return err
@@ -118,9 +131,8 @@ func (t *remote) listen(ctx context.Context) error {
 	defer resp.Body.Close()
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
-	case resp.StatusCode == http.StatusNotFound && t.hasSession():
-		t.lose(t.expired())
-		return errExpired
+	case resp.StatusCode == http.StatusNotFound && t.sessions.now() != "":
+		return cmp.Or(t.renew(ctx, begun), io.EOF)
 	case resp.StatusCode >= http.StatusInternalServerError:
 		return fmt.Errorf("answered %s", resp.Status)
 	case resp.StatusCode != http.StatusOK || media != "text/event-stream":

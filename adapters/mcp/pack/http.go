@@ -2,6 +2,7 @@ package pack
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/pace"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -23,16 +25,17 @@ import (
 type remote struct {
 	server   *server
 	checking atomic.Bool
+	checks   pace.Pace // of who is checking
+	sessions sessions  // of a legacy server
 
-	mu      sync.Mutex
-	era     era
-	session string
-	gone    chan struct{}
-	why     error
+	mu   sync.Mutex
+	era  era
+	gone chan struct{}
+	why  error
 }
 
 func newRemote(s *server) *remote {
-	t := &remote{server: s, gone: make(chan struct{})}
+	t := &remote{server: s, gone: make(chan struct{}), checks: pace.Pace{First: firstCheck, Most: seldomCheck}, sessions: newSessions()}
 	s.conn = t
 	return t
 }
@@ -41,7 +44,7 @@ func newRemote(s *server) *remote {
 const slack = 64 << 10
 
 func (t *remote) call(ctx context.Context, r request) (jsonrpc.Message, error) {
-	m, err := t.exchange(ctx, r)
+	m, err := t.exchangeInSession(ctx, r)
 	switch {
 	case err == nil:
 		return m, nil
@@ -56,8 +59,12 @@ func (t *remote) call(ctx context.Context, r request) (jsonrpc.Message, error) {
 	return m, context.Cause(ctx)
 }
 
-// checkTime bounds the check of [remote.check].
-const checkTime = 5 * time.Second
+// checkTime bounds the check of [remote.check]; the others are the pauses between two of them.
+const (
+	checkTime   = 5 * time.Second
+	firstCheck  = 250 * time.Millisecond
+	seldomCheck = 5 * time.Second
+)
 
 // check finds out whether the server is still there, after a request failed: one connection
 // may be lost without the others.
@@ -70,19 +77,23 @@ func (t *remote) check() {
 	}
 	t.server.goroutines.Go(func() {
 		defer t.checking.Store(false)
+		if t.checks.Wait(t.server.ctx) != nil {
+			return
+		}
 		ctx, cancel := context.WithTimeoutCause(t.server.ctx, checkTime, t.server.fail(core.CodeUnreachable, "did not answer within %s", checkTime))
 		defer cancel()
 		r := request{id: t.server.newID(), method: wire.MethodPing}
 		if e.modern {
 			r.method, r.params = wire.MethodDiscover, t.server.params(e, "", "")
 		}
-		if _, err := t.exchange(ctx, r); errors.Is(err, &core.Fault{Code: core.CodeUnreachable}) {
+		if _, err := t.exchangeInSession(ctx, r); errors.Is(err, &core.Fault{Code: core.CodeUnreachable}) {
 			t.lose(err)
 		}
 	})
 }
 
-// exchange sends a request and reads until its response.
+// exchange sends a request and reads until its response. Its error wraps errExpired if the server has not
+// taken the request, since it does not know the session.
 func (t *remote) exchange(ctx context.Context, r request) (jsonrpc.Message, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -92,9 +103,7 @@ func (t *remote) exchange(ctx context.Context, r request) (jsonrpc.Message, erro
 	}
 	defer func() { resp.Body.Close() }()
 	if r.method == wire.MethodInitialize {
-		t.mu.Lock()
-		t.session = resp.Header.Get(wire.HeaderSession)
-		t.mu.Unlock()
+		t.sessions.offer(resp.Header.Get(wire.HeaderSession))
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
@@ -147,9 +156,9 @@ func (t *remote) setHeaders(h http.Header, r request) error {
 		h.Set("Authorization", "Bearer "+token)
 	}
 	t.mu.Lock()
-	session, e := t.session, t.era
+	e := t.era
 	t.mu.Unlock()
-	if session != "" {
+	if session := cmp.Or(r.session, t.sessions.now()); session != "" && r.method != wire.MethodInitialize {
 		h.Set(wire.HeaderSession, session)
 	}
 	if r.method == wire.MethodDiscover {
@@ -185,8 +194,11 @@ func (t *remote) message(body []byte, r request) (jsonrpc.Message, error) {
 	return jsonrpc.Message{}, t.server.fail(core.CodeInternal, "sent an answer that cannot be read: %s", cut(why))
 }
 
-func (t *remote) send(ctx context.Context, m []byte) error {
-	resp, err := t.post(ctx, m, request{})
+func (t *remote) send(ctx context.Context, m []byte) error { return t.sendIn(ctx, "", m) }
+
+// sendIn is send in a session, "" for the present one.
+func (t *remote) sendIn(ctx context.Context, session string, m []byte) error {
+	resp, err := t.post(ctx, m, request{session: session})
 	if err != nil {
 		return err
 	}
@@ -198,32 +210,21 @@ func (t *remote) send(ctx context.Context, m []byte) error {
 	return nil
 }
 
-var errExpired = errors.New("the server has forgotten the session")
-
 // refused reads an answer that is no success: the error of a modern server, or a status.
 func (t *remote) refused(resp *http.Response, r request) (jsonrpc.Message, error) {
 	body, _ := readBody(resp.Body, slack)
-	if m, fault := jsonrpc.Read(body, strictjson.Limits{}); fault == nil && m.Err != nil && resp.StatusCode != http.StatusUnauthorized {
-		if resp.StatusCode == http.StatusNotFound && t.hasSession() && m.Err.Code != jsonrpc.CodeMethodNotFound {
-			t.lose(t.expired())
-		}
-		return m, nil
-	}
+	m, fault := jsonrpc.Read(body, strictjson.Limits{})
+	said := fault == nil && m.Err != nil
 	switch status := resp.StatusCode; {
-	case status == http.StatusNotFound && t.hasSession():
-		why := t.expired()
-		t.lose(why)
-		return jsonrpc.Message{}, why
+	case t.sessions.now() != "" && forgotten(status, body, m, r):
+		return jsonrpc.Message{}, t.expired()
+	case said && status != http.StatusUnauthorized:
+		return m, nil
 	case r.method == wire.MethodDiscover && status >= http.StatusBadRequest && status < http.StatusInternalServerError &&
 		status != http.StatusUnauthorized && status != http.StatusForbidden: // a legacy server
 		return jsonrpc.Message{Err: jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%s", resp.Status)}, nil
 	}
 	return jsonrpc.Message{}, t.server.failStatus(resp, beginning(resp, body), r.method == wire.MethodInitialize)
-}
-
-// expired is the failure of a server that has forgotten the session.
-func (t *remote) expired() *core.Fault {
-	return t.server.fail(core.CodeUnreachable, "has forgotten the session of the hub: call again").Because(errExpired)
 }
 
 // unreachable returns what a caller is told when a request did not reach the server.
@@ -261,6 +262,7 @@ func tooLarge(limit int) *core.Fault {
 }
 
 func (t *remote) establish(e era) {
+	t.sessions.take()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.era = e
@@ -270,12 +272,6 @@ func (t *remote) isModern() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.era.modern
-}
-
-func (t *remote) hasSession() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.session != ""
 }
 
 func (t *remote) mayBeSilent() bool     { return false }
@@ -299,7 +295,7 @@ func (t *remote) lose(why error) {
 
 // close ends the session of a legacy server.
 func (t *remote) close() {
-	if !t.hasSession() || errors.Is(t.reason(), errExpired) {
+	if t.sessions.now() == "" || errors.Is(t.reason(), errExpired) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.server.ctx), time.Second)

@@ -322,7 +322,7 @@ func TestALegacyStreamThatIsCutIsResumed(t *testing.T) {
 	_ = r.wait()
 }
 
-func TestASessionThatTheServerForgotEndsTheRun(t *testing.T) {
+func TestASessionThatTheServerForgetsAtOnceEndsTheRun(t *testing.T) {
 	e := &endpoint{answer: func(http.ResponseWriter, *http.Request, message) {}}
 	g, r := e.serve(t, pack.Options{})
 	e.mu.Lock()

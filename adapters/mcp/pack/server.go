@@ -23,6 +23,8 @@ type request struct {
 	call *call
 	// quiet says that a cancel of it is not told to the server.
 	quiet bool
+	// session is the one of a legacy server over HTTP that it belongs to; "" for the present one.
+	session string
 }
 
 // transport carries the messages of one connection to a server. Its methods may be called
