@@ -36,11 +36,16 @@ type era struct {
 	tools, changes bool
 }
 
-// handshake finds out the era of the server.
+// handshake finds out the era of the server. A server that takes initialize alone as its first message,
+// as those of older versions of rmcp, gets that and is a legacy one.
 func (s *server) handshake(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, handshakeTime, fmt.Errorf("it took longer than %s", handshakeTime))
 	defer cancel()
-	err := s.probe(ctx)
+	begin := s.probe
+	if s.unprobed {
+		begin = func(ctx context.Context) error { return s.initialize(ctx, nil, "") }
+	}
+	err := begin(ctx)
 	if err != nil && ctx.Err() != nil {
 		return s.failUnanswered(ctx, wire.MethodDiscover+" or "+wire.MethodInitialize)
 	}

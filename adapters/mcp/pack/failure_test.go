@@ -131,8 +131,9 @@ func TestAProgramThatIsNoServerIsNamedWithWhatItWrote(t *testing.T) {
 					go func() {
 						s := &script{t, c}
 						s.write("usage: cat FILE")
-						s.wants("server/discover")
-						if s.wants("initialize"); end {
+						for s.read().Method != "initialize" { // the first process gets a probe before, one in its place none
+						}
+						if end {
 							_ = c.Close(link.Reason{Cause: link.Normal})
 						}
 					}()

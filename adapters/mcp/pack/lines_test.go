@@ -225,7 +225,7 @@ func TestAServerThatCannotBeUsedEndsTheRunWithTheReason(t *testing.T) {
 			s.answer(s.wants("tools/list"), `{"tools":[],"nextCursor":"a"}`)
 		}, "does not end"},
 		"an end in the handshake": {func(s *script) {
-			s.wants("server/discover")
+			s.read() // server/discover, or initialize of a second process
 			_ = s.end.Close(link.Reason{Cause: link.PeerGone})
 		}, "pack p has ended"},
 		"silence": {func(s *script) { s.wants("server/discover"); s.wants("initialize") }, "longer than 2m0s"},

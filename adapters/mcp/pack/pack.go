@@ -20,6 +20,8 @@ type Pack struct {
 	opts Options
 	// told are the tools that were left out, with the reason, once logged.
 	told map[leftOut]bool
+	// unprobed says that the child takes initialize alone as its first message.
+	unprobed bool
 	// refusing stops the answers to calls between two runs; nil if there are none.
 	refusing func()
 }
@@ -53,11 +55,27 @@ func (p *Pack) Run(ctx context.Context, session *hub.Session, ready func()) erro
 	return err
 }
 
-func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err error) {
+func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) error {
+	unheard, err := p.serve(ctx, session, ready, p.unprobed)
+	switch {
+	case unheard && p.unprobed:
+		p.unprobed = false // it may have changed
+	case unheard && p.opts.Dial != nil && ctx.Err() == nil:
+		p.opts.Log.Info("the MCP server has ended at the probe of its version: it is started again, with initialize", "error", err)
+		unheard, err = p.serve(ctx, session, ready, true)
+		p.unprobed = !unheard
+	}
+	return err
+}
+
+// serve is one connection of a run, which begins with initialize or with a probe. unheard says that the
+// server has ended before it answered either.
+func (p *Pack) serve(ctx context.Context, session *hub.Session, ready func(), unprobed bool) (unheard bool, err error) {
 	s, err := p.connect(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
+	s.unprobed = unprobed
 	defer func() { s.close(err) }()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -71,9 +89,9 @@ func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err
 	tools, err := s.begin(ctx)
 	switch {
 	case err != nil && isLost(s.conn):
-		return s.adviseCommand(s.conn.reason())
+		return s.era.version == "", s.adviseCommand(s.conn.reason())
 	case err != nil:
-		return s.adviseCommand(err)
+		return false, s.adviseCommand(err)
 	}
 	p.Stop()
 	serving, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -97,11 +115,11 @@ func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err
 		p.refuse(session, err)
 	}()
 	if err := session.Provide(p.opts.Name, offered); err != nil {
-		return err
+		return false, err
 	}
 	ready()
 	s.goroutines.Go(func() { s.watch(serving) })
-	return p.offerChanges(ctx, s, session, cs)
+	return false, p.offerChanges(ctx, s, session, cs)
 }
 
 // offerChanges offers the tools of the server again whenever they change, until ctx ends.

@@ -58,7 +58,9 @@ type server struct {
 	log  *slog.Logger
 	conn transport
 	era  era
-	ids  atomic.Uint64
+	// unprobed says that the handshake begins with initialize.
+	unprobed bool
+	ids      atomic.Uint64
 	// goroutines are those of requests of the server and of the stream of changes.
 	goroutines sync.WaitGroup
 	// running bounds requests of the server that are not answered.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -134,5 +135,63 @@ func TestAPackWhoseNameIsTakenSaysSo(t *testing.T) {
 	s.sup.Apply(nil, config.Packs{packOf("a")})
 	if got := s.untilPack("a", core.ChildRestarting); !strings.Contains(got.LastError, "pack a already registered") {
 		t.Errorf("got %+v, want the reason", got)
+	}
+}
+
+// strictServer is an MCP server that ends when its first message is not initialize, as servers of rmcp
+// do. It writes the methods that it gets into the file log, behind a line for each process.
+const strictServer = `
+echo start >> log
+first=yes
+while read -r line; do
+  id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  method=$(printf %s "$line" | sed 's/.*"method":"\([a-z\/]*\)".*/\1/')
+  echo "$method" >> log
+  answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+  [ "$first" = yes ] && [ "$method" != initialize ] && { echo "ExpectedInitializeRequest" >&2; exit 1; }
+  first=no
+  case "$method" in
+  initialize) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}}}' ;;
+  tools/list) answer '{"tools":[{"name":"echo"},{"name":"die"}]}' ;;
+  tools/call) case "$line" in *'"name":"die"'*) exit 3 ;; *) answer '{"content":[{"type":"text","text":"hello"}]}' ;; esac ;;
+  esac
+done`
+
+func TestAServerThatTakesInitializeAloneAsItsFirstMessageGetsIt(t *testing.T) {
+	s := supervise(t, []string{"PATH=" + os.Getenv("PATH")})
+	dir := t.TempDir()
+	strict := packOf("strict", "sh", "-c", strictServer)
+	strict.Dir = dir
+	s.sup.Apply(nil, config.Packs{strict})
+	s.untilPack("strict", core.ChildReady)
+	s.wantCall("strict.echo", "hello")
+	s.wantCall("strict.die", "unreachable")
+	for r := s.call("strict.echo"); r.Fault != nil; r = s.call("strict.echo") {
+		<-time.After(10 * time.Millisecond)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const started = "start\ninitialize\nnotifications/initialized\ntools/list\n"
+	want := "start\nserver/discover\n" + started + "tools/call\ntools/call\n" + started + "tools/call\n"
+	if string(got) != want {
+		t.Errorf("got the messages\n%s\nwant them of one process that was probed and of two that were not:\n%s", got, want)
+	}
+}
+
+func TestAProgramThatEndsAtOnceIsStartedTwiceAtMostForEachTry(t *testing.T) {
+	s := supervise(t, []string{"PATH=" + os.Getenv("PATH")})
+	dir := t.TempDir()
+	broken := packOf("broken", "sh", "-c", "echo start >> log; echo 'no key' >&2; exit 1")
+	broken.Dir = dir
+	s.sup.Apply(nil, config.Packs{broken})
+	got := s.untilPack("broken", core.ChildRestarting)
+	if !strings.Contains(got.LastError, "no key") {
+		t.Errorf("got %+v, want what it said", got)
+	}
+	log, _ := os.ReadFile(filepath.Join(dir, "log"))
+	if n := strings.Count(string(log), "start"); n > 2*(got.Restarts+1) {
+		t.Errorf("got %d processes for %d tries, want two for each at most", n, got.Restarts+1)
 	}
 }
