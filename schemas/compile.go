@@ -19,14 +19,15 @@ const maxParts = 10_000
 // Compile reads the JSON Schema of a tool's input from outside the program and returns a
 // function that checks an input against it: like [Schema.Validate], its error names the first
 // wrong field. Both need JSON that was checked before. Any draft is accepted; a reference out
-// of the schema is an error. Checks that cost a multiple of the input are left to the tool:
-// uniqueItems is ignored, and for a schema that contains itself an input must only be an
-// object.
+// of the schema is an error. What cannot be checked here is left to the tool: a pattern of
+// ECMA-262 that Go does not have, and what depends on it. So is what costs a multiple of the input:
+// uniqueItems is ignored, and for a schema that contains itself an input must only be an object.
 func Compile(source []byte) (func([]byte) error, error) {
 	value, err := decode(source)
 	if err != nil {
 		return nil, err
 	}
+	loosen(value)
 	plain, err := json.Marshal(value) // numbers as float64: the library would unfold 1e999999999
 	if err != nil {
 		return nil, err

@@ -41,7 +41,6 @@ func TestWhatIsNoSchemaIsRefusedWithTheReason(t *testing.T) {
 		`{"$ref":"#/nowhere"}`:                               "nowhere",
 		`{"$ref":"embedded:///acp/query.json"}`:              "acp/query.json",
 		`{"minimum":1e999999999}`:                            "out of range",
-		`{"pattern":"("}`:                                    "pattern",
 		`[]`:                                                 "",
 		`{"$schema":"https://example.com/my/dialect#"}`:      "example.com",
 		`{"type":`:                                           "JSON",
@@ -51,6 +50,72 @@ func TestWhatIsNoSchemaIsRefusedWithTheReason(t *testing.T) {
 		_, err := schemas.Compile([]byte(schema))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v, want one line with %q", schema, err, want)
+		}
+	}
+}
+
+// A pattern of ECMA-262 (JSON Schema 2020-12, core, section 6.4) may have what Go's expressions lack. Whatever fits
+// the whole schema must be taken, and what the rest of it refuses is refused.
+func TestAPatternThatGoLacksIsLeftToTheTool(t *testing.T) {
+	const email = `"pattern":"^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$"` // z.email()
+	for name, c := range map[string]struct {
+		schema string
+		takes  []string
+		leaves []string // refused by the rest of the schema
+	}{
+		"lookahead": {
+			`{"type":"object","properties":{"to":{"type":"string","format":"email",` + email + `},"n":{"type":"integer"}},"required":["to"],"additionalProperties":false}`,
+			[]string{`{"to":"ada@example.com"}`, `{"to":"ada@example.c"}`}, []string{`{}`, `{"to":7}`, `{"to":"a@b.cc","n":"1"}`, `{"to":"a@b.cc","more":1}`},
+		},
+		"an input that is one": {
+			`{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"type":"string","format":"regex"}}}`, []string{`{"a":"(?=x)"}`}, []string{`{"a":1}`},
+		},
+		"a reference back": {`{"properties":{"a":{"pattern":"^(.)\\1$","maxLength":2}}}`, []string{`{"a":"xx"}`}, []string{`{"a":"xxx"}`}},
+		"a script":         {`{"properties":{"a":{"pattern":"^\\p{Script=Greek}+$"}},"required":["a"]}`, []string{`{"a":"αβγ"}`}, []string{`{}`}},
+		"below a reference": {
+			`{"$ref":"#/$defs/in","$defs":{"in":{"properties":{"a":{"type":"string",` + email + `}}}}}`, []string{`{"a":"x"}`}, []string{`{"a":1}`},
+		},
+		"one of several": {
+			`{"properties":{"a":{"oneOf":[{"type":"string","pattern":"^(?=a)"},{"type":"string","pattern":"^(?=b)"}]}}}`, []string{`{"a":"abc"}`}, []string{`{"a":1}`},
+		},
+		"one of several beside any of others": {
+			`{"properties":{"a":{"anyOf":[{"minLength":1}],"oneOf":[{"type":"string","pattern":"^(?=a)"},{"type":"string"}]}}}`, []string{`{"a":"abc"}`}, []string{`{"a":1}`, `{"a":""}`},
+		},
+		"not": {`{"properties":{"a":{"type":"string","not":{"pattern":"^(?!x)"}}}}`, []string{`{"a":"xyz"}`}, []string{`{"a":1}`}},
+		"a condition": {
+			`{"properties":{"a":{"type":"string"}},"if":{"properties":{"a":{"pattern":"^(?!x)"}}},"then":{"required":["b"]},"else":{"required":["c"]}}`,
+			[]string{`{"a":"xyz","c":1}`, `{"a":"abc","b":1}`}, []string{`{"a":1}`},
+		},
+		"names of members": {
+			`{"patternProperties":{"^(?!x)":{"type":"integer"},"^y":{"type":"string"}},"additionalProperties":false}`, []string{`{"a":1}`, `{"y":"1"}`}, []string{`{"y":1}`},
+		},
+		"members that are not mentioned": {
+			`{"allOf":[{"patternProperties":{"^(?!x)":{}}}],"properties":{"n":{"type":"integer"}},"unevaluatedProperties":false}`, []string{`{"a":1}`}, []string{`{"n":"1"}`},
+		},
+		"at most so many items": {
+			`{"properties":{"a":{"type":"array","contains":{"pattern":"^(?!x)"},"maxContains":1}}}`, []string{`{"a":["xa","b"]}`, `{"a":["x1","x2","b"]}`}, []string{`{"a":1}`},
+		},
+		"items, and names": {
+			`{"properties":{"a":{"items":{"pattern":"^(?!x)","maxLength":2}},"b":{"propertyNames":{"pattern":"^(?!x)"}}}}`, []string{`{"a":["y"],"b":{"y":1}}`}, []string{`{"a":["yyy"]}`},
+		},
+		"a value that looks like one": {
+			`{"properties":{"a":{"const":{"pattern":"(?!x)"}},"pattern":{"type":"string","pattern":"(?!x)"}}}`, []string{`{"a":{"pattern":"(?!x)"},"pattern":"x"}`}, []string{`{"a":{}}`, `{"pattern":1}`},
+		},
+	} {
+		check, err := schemas.Compile([]byte(c.schema))
+		if err != nil {
+			t.Errorf("%s: got %v, want it compiled", name, err)
+			continue
+		}
+		for _, input := range c.takes {
+			if err := check([]byte(input)); err != nil {
+				t.Errorf("%s: %s: got %v, want it taken", name, input, err)
+			}
+		}
+		for _, input := range c.leaves {
+			if err := check([]byte(input)); err == nil {
+				t.Errorf("%s: got %s taken, want it refused by the rest of the schema", name, input)
+			}
 		}
 	}
 }

@@ -70,7 +70,11 @@ func (r *Registry) readTool(t tool.Definition) (*provided, error) {
 		return nil, unusable(err)
 	}
 	if r.opts.Schema != nil {
-		if read.check, err = r.opts.Schema(read.InputSchema); err != nil {
+		read.check, err = r.opts.Schema(read.InputSchema)
+		if err != nil && t.Checks {
+			read.check, err = r.opts.Schema(anyObject)
+		}
+		if err != nil {
 			return nil, unusable(err)
 		}
 	}
@@ -85,11 +89,14 @@ func notOfToolNames(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' && r != '.'
 }
 
+// anyObject is the schema of a tool that takes any object.
+var anyObject = json.RawMessage(`{"type":"object"}`)
+
 // objectSchema returns the schema with the type object: tools accept nothing else, and MCP
 // requires it.
 func objectSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if len(bytes.TrimSpace(schema)) == 0 {
-		return json.RawMessage(`{"type":"object"}`), nil
+		return anyObject, nil
 	}
 	var members map[string]json.RawMessage
 	if err := strictjson.Decode(schema, strictjson.Limits{}, &members); err != nil {

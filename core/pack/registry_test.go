@@ -1,6 +1,7 @@
 package pack_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -199,4 +200,40 @@ func TestASchemaChecksEveryInput(t *testing.T) {
 	r.call(caller, "2", "x", `{"good":1}`)
 	caller.wants(t, "the caller", `1 of "p": fault invalid`)
 	p.wants(t, "the pack", `execute x {"good":1}`)
+}
+
+func TestAToolThatChecksItsInputIsOfferedWithASchemaThatCannotBeUsed(t *testing.T) {
+	unusable := func(schema []byte) (func([]byte) error, error) {
+		if string(schema) != `{"type":"object"}` {
+			return nil, core.NewFault(core.CodeInvalid, "unusable")
+		}
+		return func([]byte) error { return nil }, nil
+	}
+	var words []pack.Word
+	r, caller := newRegistry(func(o *pack.Options) {
+		o.Schema, o.Tell = unusable, func(_ string, w pack.Word) { words = append(words, w) }
+	}), &peer{}
+	r.HubUp("other")
+	p := &peer{}
+	if err := r.Provide(p, "p", []tool.Definition{{Name: "x", InputSchema: []byte(`{"required":null}`), Checks: true}}); err != nil {
+		t.Fatalf("got %v, want it offered", err)
+	}
+	r.call(caller, "1", "x", `{"any":1}`)
+	p.wants(t, "the pack", `execute x {"any":1}`)
+
+	text, err := json.Marshal(words[len(words)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told pack.Word
+	if err := json.Unmarshal(text, &told); err != nil {
+		t.Fatal(err)
+	}
+	other := newRegistry(func(o *pack.Options) {
+		o.Schema, o.Elsewhere = unusable, func(pack.Provider) pack.Peer { return &peer{} }
+	})
+	other.Hear("this", told)
+	if got := other.names(); got != "x" {
+		t.Errorf("another hub: got the tools %q, want x", got)
+	}
 }

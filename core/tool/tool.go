@@ -16,6 +16,9 @@ type Definition struct {
 	Pack string
 	// InputSchema is a JSON Schema of the input.
 	InputSchema json.RawMessage
+	// Checks says that the tool checks its input itself: an InputSchema that cannot be compiled here is
+	// then no reason to refuse the tool.
+	Checks bool
 	// Timeout is the longest time that a call may take.
 	Timeout time.Duration
 	// Requires are the capabilities that a caller must have declared, all of them.

@@ -55,7 +55,7 @@ func readTool(pack string, t strictjson.Value, mirror bool) (listed, error) {
 	if description == "" {
 		description, _ = t.Get("title").Text()
 	}
-	l.Definition = tool.Definition{Name: pack + "." + name, Description: description}
+	l.Definition = tool.Definition{Name: pack + "." + name, Description: description, Checks: true} // 2026-07-28, server/tools, "Security Considerations"
 	if !schema.Absent() {
 		l.InputSchema = schema.Clone()
 	}
