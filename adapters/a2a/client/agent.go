@@ -107,12 +107,17 @@ func (a *Agent) Run(ctx context.Context, ready func(agent.Profile)) error {
 func (a *Agent) watch(ctx context.Context, current *run) error {
 	pause := time.NewTimer(a.opts.Refresh)
 	defer pause.Stop()
-	failed, answers := 0, uint64(0)
+	again := a.opts.pace()
+	again.Begin() // with the card that Run has fetched
+	failed, answers, doubt := 0, uint64(0), a.doubt
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-a.doubt:
+		case <-doubt:
+			if err := again.Wait(ctx); err != nil {
+				return err
+			}
 		case <-pause.C:
 		}
 		before := current.remote.Load()
@@ -126,7 +131,7 @@ func (a *Agent) watch(ctx context.Context, current *run) error {
 			if a.failures.Load() >= maxRequestFailures {
 				return core.NewFault(core.CodeUnreachable, "the remote agent has a card, but does not answer %d requests in a row at %s", maxRequestFailures, withoutQuery(r.ends[0].url))
 			}
-			failed = 0
+			failed, doubt = 0, a.doubt
 			pause.Reset(a.opts.Refresh)
 			continue
 		}
@@ -139,11 +144,12 @@ func (a *Agent) watch(ctx context.Context, current *run) error {
 			if a.answers.Load() == answers {
 				return err
 			}
-			failed = 0 // it works without
+			failed, doubt = 0, a.doubt // it works without
 			pause.Reset(a.opts.Refresh)
 			continue
 		}
-		pause.Reset(backoff(a.opts.Backoff, failed))
+		doubt = nil // it is fetched again soon
+		pause.Reset(again.Next())
 	}
 }
 
@@ -165,22 +171,5 @@ func (a *Agent) wake() {
 func (a *Agent) answered() {
 	if a.answers.Add(1); a.failures.Load() != 0 {
 		a.failures.Store(0)
-	}
-}
-
-// backoff returns the pause before the attempt after n that failed.
-func backoff(first time.Duration, n int) time.Duration {
-	return min(first<<min(n, 10), 20*first)
-}
-
-// wait waits, and returns the cause of ctx if it ended before.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

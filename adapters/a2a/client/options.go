@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/frame"
+	"github.com/dragoman-hub/dragoman/core/pace"
 )
 
 // Options are the options of [New]. Only URL is required.
@@ -44,6 +45,9 @@ type Options struct {
 	// Timeout bounds every request that is not a stream or a message; default 15 s.
 	Timeout time.Duration
 }
+
+// pace returns that of what is done again.
+func (o Options) pace() pace.Pace { return pace.Pace{First: o.Backoff, Most: 20 * o.Backoff} }
 
 func (o Options) withDefaults() Options {
 	if o.HTTP == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/pace"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -168,9 +169,15 @@ type polling struct {
 	id     string
 	// first is what the remote has answered already; nil if it was not asked yet.
 	first  *item
-	pauses int
+	again  pace.Pace
 	last   time.Time // of the status
 	failed int       // in a row
+}
+
+func newPolling(a *Agent, r *remote, id string) *polling {
+	p := &polling{agent: a, remote: r, id: id, again: a.opts.pace()}
+	p.again.Begin()
+	return p
 }
 
 func (p *polling) close() {}
@@ -185,16 +192,16 @@ func (p *polling) next(ctx context.Context) (item, error) {
 		return it, nil
 	}
 	for {
-		if err := wait(ctx, backoff(p.agent.opts.Backoff, p.pauses)); err != nil {
+		if err := p.again.Wait(ctx); err != nil {
 			return item{}, err
 		}
-		p.pauses++
 		t, err := p.agent.getTask(ctx, p.remote, p.id)
 		var refused *wire.Error
 		switch {
 		case err == nil:
 			if p.failed = 0; !t.Status.At.Equal(p.last) {
-				p.pauses, p.last = 0, t.Status.At
+				p.again.Begin()
+				p.last = t.Status.At
 			}
 			return item{StreamResponse: wire.StreamResponse{Task: &t}}, nil
 		case ctx.Err() != nil:

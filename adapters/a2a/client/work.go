@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/frame"
+	"github.com/dragoman-hub/dragoman/core/pace"
 )
 
 // work is one task at the remote.
@@ -28,12 +29,13 @@ type work struct {
 	side sync.WaitGroup // the goroutines beside that of Work
 
 	// Only the goroutine of Work touches these.
-	reports   int    // how many events were reported
-	cursor    string // of the last item
-	skipped   int    // events that could not be read
-	thought   string // the id of the last status message that was told
-	ended     bool   // the end was reported
-	lastAsked string // the key of the last question
+	retries   pace.Pace // of looking for the task
+	reports   int       // how many events were reported
+	cursor    string    // of the last item
+	skipped   int       // events that could not be read
+	thought   string    // the id of the last status message that was told
+	ended     bool      // the end was reported
+	lastAsked string    // the key of the last question
 
 	unrecorded bool // the session has to be recorded; the goroutine of Work uses it alone
 
@@ -176,6 +178,8 @@ func (w *work) remember(ctx context.Context) {
 // follow sends the request and reads what the remote says until the task has ended.
 func (w *work) follow(ctx context.Context) error {
 	tries := 0
+	w.retries = w.agent.opts.pace()
+	w.retries.Begin()
 	s, err := w.begin(ctx)
 	if err != nil && w.repeats() && unreachable(err) {
 		s, tries, err = w.find(ctx, tries)
@@ -239,7 +243,7 @@ func (w *work) find(ctx context.Context, tries int) (source, int, error) {
 		if tries >= maxTries {
 			return nil, tries, core.NewFault(core.CodeUnreachable, "the connection to the remote agent was cut, and its task was not continued in %d attempts", maxTries)
 		}
-		if err := wait(ctx, backoff(w.agent.opts.Backoff, tries)); err != nil {
+		if err := w.retries.Wait(ctx); err != nil {
 			return nil, tries, err
 		}
 		tries++
@@ -277,7 +281,7 @@ func (w *work) again(ctx context.Context) (source, error) {
 
 // subscribe returns the rest of a task: a stream where the remote has one.
 func (w *work) subscribe(ctx context.Context, id string) (source, error) {
-	poll := &polling{agent: w.agent, remote: w.remote, id: id}
+	poll := newPolling(w.agent, w.remote, id)
 	if !w.remote.streams {
 		return poll, nil
 	}
@@ -318,7 +322,9 @@ func (w *work) source(resp response) (source, error) {
 		return nil, core.NewFault(core.CodeInternal, "the remote agent's answer to a message is neither a task nor a message: %s", reason(err))
 	}
 	if it.Task != nil && !it.Task.Status.State.Terminal() {
-		return &polling{agent: w.agent, remote: w.remote, id: it.Task.ID, first: &it, last: it.Task.Status.At}, nil
+		poll := newPolling(w.agent, w.remote, it.Task.ID)
+		poll.first, poll.last = &it, it.Task.Status.At
+		return poll, nil
 	}
 	return &once{&it}, nil
 }

@@ -150,7 +150,7 @@ func (p *Pack) offerChanges(ctx context.Context, s *server, session *hub.Session
 
 // The pauses between two lists of tools, where they change again and again.
 const (
-	firstList  = 250 * time.Millisecond
+	firstList  = 100 * time.Millisecond
 	seldomList = 2 * time.Second
 )
 

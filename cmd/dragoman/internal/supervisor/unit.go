@@ -15,13 +15,14 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/pace"
 )
 
 // How a unit is started again.
 const (
 	minBackoff = 500 * time.Millisecond
 	maxBackoff = 30 * time.Second
-	// healthy is how long a unit must have been ready for the delay to begin from the start.
+	// healthy is how long after a start the delay begins from the start.
 	healthy = time.Minute
 	// maxStarts is how many starts in a row that never got ready make a unit failed.
 	maxStarts = 5
@@ -134,18 +135,28 @@ func told(err error) string {
 
 // attempts are the starts of a unit since it last did its work.
 type attempts struct {
-	wait   time.Duration // before the next one
-	starts int           // in a row that never got ready
+	again  pace.Pace
+	starts int // in a row that never got ready
+}
+
+// newAttempts returns the attempts of a unit that is started now.
+func newAttempts() attempts {
+	a := attempts{again: pace.Pace{First: minBackoff, Most: maxBackoff, Rest: healthy}}
+	a.again.Begin()
+	return a
 }
 
 // note counts a start that has ended with err.
-func (a *attempts) note(began time.Time, wasReady bool, err error) {
+func (a *attempts) note(wasReady bool, err error) {
 	if a.starts++; wasReady || errors.As(err, new(*agent.HubEnd)) {
 		a.starts = 0
-		if wasReady && time.Since(began) >= healthy {
-			a.wait = minBackoff
-		}
 	}
+}
+
+// pause returns how long to wait before the next start. It is not the same for units that end together.
+func (a *attempts) pause() time.Duration {
+	wait := max(minBackoff, a.again.Next())
+	return wait/2 + rand.N(wait/2)
 }
 
 // hopeless reports whether the next start would end as the last one, which ended with err.
@@ -156,7 +167,7 @@ func (a *attempts) hopeless(err error) bool {
 // run runs the unit until ctx ends, or until it has failed and is final.
 func (u *unit) run(ctx context.Context) {
 	u.set(core.ChildStarting, nil)
-	a := attempts{wait: minBackoff}
+	a := newAttempts()
 	for {
 		if u.await != nil {
 			u.await(ctx)
@@ -164,16 +175,16 @@ func (u *unit) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		began, wasReady, byHand, err := u.once(ctx)
+		wasReady, byHand, err := u.once(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if byHand {
-			a = attempts{wait: minBackoff}
+			a = newAttempts()
 			u.set(core.ChildRestarting, func(c *core.Child) { c.Restarts, c.LastError = 0, "" })
 			continue
 		}
-		a.note(began, wasReady, err)
+		a.note(wasReady, err)
 		if err == nil {
 			err = errors.New("it ended")
 		}
@@ -183,20 +194,19 @@ func (u *unit) run(ctx context.Context) {
 				return
 			}
 			if byHand {
-				a = attempts{wait: minBackoff}
+				a = newAttempts()
 				u.set(core.ChildStarting, func(c *core.Child) { c.Restarts = 0 })
 			}
 			continue
 		}
-		pause := a.wait/2 + rand.N(a.wait/2)
+		pause := a.pause()
 		u.log.Warn(u.kind+" ended: it is started again", u.kind, u.name, "error", told(err), "in", pause.Round(time.Millisecond).String())
 		u.set(core.ChildRestarting, func(c *core.Child) { c.LastError, c.Restarts = told(err), c.Restarts+1 })
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
-			a.wait = min(2*a.wait, maxBackoff)
 		case <-u.restart:
-			a = attempts{wait: minBackoff}
+			a = newAttempts()
 		case <-ctx.Done():
 		}
 		timer.Stop()
@@ -248,8 +258,8 @@ func (u *unit) rest(ctx context.Context) (byHand, ended bool) {
 }
 
 // once runs the unit once, in this goroutine: an idle child costs little more than its
-// goroutines. began is when it became ready; byHand says that somebody asked for a restart.
-func (u *unit) once(ctx context.Context) (began time.Time, wasReady, byHand bool, err error) {
+// goroutines. byHand says that somebody asked for a restart.
+func (u *unit) once(ctx context.Context) (wasReady, byHand bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	u.mu.Lock()
@@ -262,12 +272,11 @@ func (u *unit) once(ctx context.Context) (began time.Time, wasReady, byHand bool
 	late := time.AfterFunc(startTimeout, func() { cancel(errNotReady) })
 	defer late.Stop()
 	var once sync.Once
-	var at atomic.Pointer[time.Time]
+	var began atomic.Bool
 	err = u.live(ctx, func() {
 		once.Do(func() {
 			late.Stop()
-			now := time.Now()
-			at.Store(&now)
+			began.Store(true)
 			u.set(core.ChildReady, nil)
 			u.log.Info(u.kind+" is ready", u.kind, u.name)
 		})
@@ -275,9 +284,6 @@ func (u *unit) once(ctx context.Context) (began time.Time, wasReady, byHand bool
 	u.mu.Lock()
 	u.end = nil
 	u.mu.Unlock()
-	if now := at.Load(); now != nil {
-		began, wasReady = *now, true
-	}
 	switch why := context.Cause(ctx); {
 	case errors.Is(why, errByHand):
 		byHand = true
@@ -289,5 +295,5 @@ func (u *unit) once(ctx context.Context) (began time.Time, wasReady, byHand bool
 			err = fmt.Errorf("%w: %s", err, u.said())
 		}
 	}
-	return began, wasReady, byHand, err
+	return began.Load(), byHand, err
 }
