@@ -45,7 +45,9 @@ type run struct {
 	failure   error
 	done      bool // the answer is part of the thread
 	deserted  bool // pi was told to stop and did not: the process is of no use
-	checking  bool // a get_state is under way
+	checking  bool // a get_state is under way, or due
+	checks    again
+	aborts    again // of a run that pi begins although the task was cancelled
 	over      chan struct{}
 	isOver    bool
 }
@@ -53,7 +55,7 @@ type run struct {
 func newRun(ctx context.Context, opts *Options, t agent.Turn) *run {
 	r := &run{
 		ctx: ctx, opts: opts, turn: t, framed: t, request: t.Request(), tools: map[string]*tool{}, injected: map[string]bool{},
-		dialogs: map[string]*dialog{}, over: make(chan struct{}),
+		dialogs: map[string]*dialog{}, over: make(chan struct{}), checks: newAgain(), aborts: newAgain(),
 	}
 	r.speech.say = func(text string) error { return r.framed.Report(core.Text{Text: text}, nil) }
 	r.speech.think = func(text string) error { return r.framed.Report(core.Thinking{Text: text}, nil) }

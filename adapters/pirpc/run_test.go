@@ -338,3 +338,43 @@ func TestARequestIsOnePrompt(t *testing.T) {
 		n.finishes(asked, k, "ok")
 	})
 }
+
+// What pi says must not make the hub ask it without end.
+func TestARunThatBeginsAndEndsAgainAndAgainIsAskedForItsStateAFewTimes(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		asked, k := n.ask(hello()), <-n.kids
+		k.prompted()
+		synctest.Wait()
+		const runs = 500
+		before := k.states
+		for range runs { // within no time
+			k.say(`{"type":"agent_end","messages":[]}`)
+			synctest.Wait()
+			k.say(`{"type":"agent_start"}`)
+			synctest.Wait()
+		}
+		if got := k.states - before; got > 15 {
+			t.Errorf("the state was asked for %d times after %d ends of a run, want a few times", got, runs)
+		}
+		if err := n.user.Cancel(asked.ID(), "enough"); err != nil {
+			t.Fatal(err)
+		}
+		aborts := 0
+		for range runs {
+			k.say(`{"type":"agent_end","messages":[]}`, `{"type":"agent_start"}`)
+			synctest.Wait()
+			for len(k.commands) > 0 {
+				if c := <-k.commands; c.Type == "abort" {
+					aborts++
+				}
+			}
+		}
+		if aborts < 1 || aborts > 15 {
+			t.Errorf("a cancelled run was aborted %d times in %d runs, want a few times", aborts, runs)
+		}
+		k.is(idle)
+		k.say(`{"type":"agent_end","messages":[]}`)
+		time.Sleep(time.Minute)
+		n.wants(asked, core.KindCancelled, "")
+	})
+}

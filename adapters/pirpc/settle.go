@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pirpc/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/pace"
 )
 
 const (
@@ -15,6 +16,9 @@ const (
 	// twice as late, until recheckMost.
 	recheckAfter = 100 * time.Millisecond
 	recheckMost  = 2 * time.Second
+	// fewTimes is how often what pi does for one prompt makes the hub ask without a pause: each retry,
+	// compaction and queued message begins a run.
+	fewTimes = 8
 	// patience is how often the state is asked for while pi is idle and more should come: messages
 	// are queued (up to version 0.74 those that came too late stay until the next prompt), or the
 	// end of the run may have been among the lines that were lost.
@@ -30,7 +34,7 @@ func (r *run) advance(e wire.Event) error {
 	case *wire.RunStart:
 		r.open, r.rechecks = true, 0
 		if r.isCancelled() {
-			r.abort() // which came before pi had begun
+			r.aborts.do(r, r.abort) // the cancel came before pi had begun
 		}
 	case *wire.RunEnd:
 		r.open, r.coming, r.settles = false, false, e.Settles
@@ -68,7 +72,7 @@ func (r *run) checkIdle() {
 	}
 }
 
-// check asks the process for its state, unless that is under way.
+// check asks the process for its state, at once or soon, unless that is under way.
 func (r *run) check() {
 	r.mu.Lock()
 	under := r.checking || r.isOver
@@ -77,7 +81,45 @@ func (r *run) check() {
 	if under {
 		return
 	}
-	_ = r.proc.ask(r.telling(0), wire.CommandState, r.checked) // an error is that of the link, which ends the run too
+	r.checks.do(r, func() {
+		_ = r.proc.ask(r.telling(0), wire.CommandState, r.checked) // an error is that of the link, which ends the run too
+	})
+}
+
+// again is what the events of pi make the hub do: at once the first fewTimes, then with pauses. run.mu
+// guards it.
+type again struct {
+	pace  pace.Pace
+	times int
+	due   bool
+}
+
+func newAgain() again { return again{pace: pace.Pace{First: recheckAfter, Most: recheckMost}} }
+
+// do calls f, unless that is due already, or the task is over before.
+func (a *again) do(r *run, f func()) {
+	r.mu.Lock()
+	if a.due {
+		r.mu.Unlock()
+		return
+	}
+	a.due = true
+	var after time.Duration
+	if a.times++; a.times > fewTimes {
+		after = a.pace.Next()
+	}
+	r.mu.Unlock()
+	now := func() {
+		r.mu.Lock()
+		a.due = false
+		r.mu.Unlock()
+		f()
+	}
+	if after == 0 {
+		now()
+		return
+	}
+	r.later(after, now)
 }
 
 // checked handles the state.
