@@ -31,6 +31,9 @@ func (s *Server) callTool(q *request, a *reply) (any, *jsonrpc.Error) {
 	}
 	def, known := q.toolOf(p.Name)
 	if !known {
+		if why := q.holder.session.Missing(p.Name); why != nil {
+			return s.failed(q, why), nil
+		}
 		s.hub.Count(Name + ".refused.unknown_tool")
 		return nil, badParams("unknown tool %.100q: %s", p.Name, q.advice(p.Name))
 	}

@@ -161,16 +161,28 @@ func (q *request) toolOf(name string) (tool.Definition, bool) {
 	return tools[i], true
 }
 
-// advice says which tool the caller may have meant.
+// advice says which tool the caller may have meant: none of another pack, whose tools of like names may
+// do what the caller does not want at all.
 func (q *request) advice(name string) string {
 	var names []string
 	for _, t := range q.holder.session.Tools() {
-		names = append(names, t.Name)
+		if packIn(t.Name) == packIn(name) {
+			names = append(names, t.Name)
+		}
 	}
 	if near := suggest.Nearest(name, names); near != "" {
 		return fmt.Sprintf("did you mean %s? See tools/list", near)
 	}
 	return "see tools/list"
+}
+
+// packIn returns the name of the pack that the name of a tool begins with; "" for none.
+func packIn(tool string) string {
+	pack, _, dotted := strings.Cut(tool, ".")
+	if !dotted {
+		return ""
+	}
+	return pack
 }
 
 // acceptsStream reports whether the Accept header names event streams: some clients that

@@ -46,6 +46,24 @@ func (s *Session) provide(id string, tools []tool.Definition) error {
 	return nil
 }
 
+// Absent says why the pack of the session offers nothing: see [pack.Registry.Absent].
+func (s *Session) Absent(id string, why *core.Fault) {
+	s.hub.packs.Absent(s.peer(), id, why)
+	if s.Closed() { // maybe before it was noted
+		s.leavePacks(errEnded)
+	}
+}
+
+// Missing returns why the pack of a tool is absent that the session would find in [Session.Tools]
+// otherwise; nil for any other tool.
+func (s *Session) Missing(tool string) *core.Fault {
+	id, by, why := s.hub.packs.Missing(tool)
+	if why == nil || !s.hub.mayCall(s.identity.Principal, id, by) {
+		return nil
+	}
+	return why
+}
+
 // PackStatus describes a pack.
 type PackStatus struct {
 	ID string `json:"id"`

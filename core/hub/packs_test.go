@@ -400,3 +400,30 @@ func TestAnInputIsCheckedBeforeThePackGetsIt(t *testing.T) {
 		}
 	})
 }
+
+func TestThatAPackIsAbsentIsToldToThoseWhoMayCallIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Authorizer: coretest.Rules(t, "ann see,ask pack:dev", "eve see,ask pack:prod", "dev provide")})}
+		dev := g.connect("dev")
+		dev.Absent("dev", core.NewFault(core.CodeUnreachable, "pack dev is starting"))
+		for name, want := range map[string]core.Code{"ann": core.CodeUnreachable, "eve": core.CodeUnsupported} {
+			s := g.connect(name)
+			s.CallTool("c", "dev.x", nil)
+			if o := g.tool(s); o.Fault == nil || o.Fault.Code != want {
+				t.Errorf("%s calls a tool: got %+v, want %s", name, o, want)
+			}
+			if why := s.Missing("dev.x"); (why != nil) != (want == core.CodeUnreachable) {
+				t.Errorf("%s looks for a tool: got %v, want %s", name, why, want)
+			}
+		}
+		if got := g.hub.Packs(core.Principal{ID: "ann"}); len(got) > 0 {
+			t.Errorf("got the packs %+v, want none", got)
+		}
+		dev.Close(nil)
+		s := g.connect("ann")
+		s.CallTool("c", "dev.x", nil)
+		if o := g.tool(s); o.Fault == nil || o.Fault.Code != core.CodeUnsupported {
+			t.Errorf("after its session has ended: got %+v, want no such tool", o)
+		}
+	})
+}

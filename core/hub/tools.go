@@ -61,10 +61,13 @@ func (h *Hub) Tools() []tool.Definition { return own(nil) }
 // ToolsFor returns the tools that an agent of the principal with the capabilities may call: the
 // hub's own, then those of packs by name.
 func (h *Hub) ToolsFor(p core.Principal, capabilities []string) []tool.Definition {
-	may := func(id string, by pack.Peer) bool {
-		return h.authorizer.May(p, core.RightAsk, policy.Object{Target: policy.Target{Pack: id}, Provider: by.Provider().Principal})
-	}
+	may := func(id string, by pack.Peer) bool { return h.mayCall(p, id, by) }
 	return append(own(capabilities), h.packs.Tools(capabilities, may)...)
+}
+
+// mayCall reports whether the principal may call the tools of a pack.
+func (h *Hub) mayCall(p core.Principal, id string, by pack.Peer) bool {
+	return h.authorizer.May(p, core.RightAsk, policy.Object{Target: policy.Target{Pack: id}, Provider: by.Provider().Principal})
 }
 
 // Tools returns what the session may call: see [Hub.ToolsFor].

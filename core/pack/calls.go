@@ -85,7 +85,7 @@ type timedOut struct {
 const lateCalls = 256
 
 // Call gives a call to the pack that offers the tool. The result, or a refusal, goes to the
-// caller: unsupported when there is no such tool, not_authorized when the caller lacks a
+// caller: unsupported when there is no such tool, why its pack is absent, not_authorized when the caller lacks a
 // capability, invalid when the input does not fit the schema, overloaded beyond the limits,
 // and the reason of Stop.
 func (r *Registry) Call(c Call) {
@@ -101,8 +101,12 @@ func (r *Registry) Call(c Call) {
 func (r *Registry) give(c Call) (pack string, err error) {
 	r.mu.Lock()
 	t := r.tools[c.Tool]
+	absent, a := r.absenceOf(c.Tool)
 	r.mu.Unlock()
-	if t == nil {
+	switch {
+	case t == nil && a.why != nil:
+		return absent, a.why
+	case t == nil:
 		return "", core.NewFault(core.CodeUnsupported, "tool not found: %s", c.Tool)
 	}
 	if err := t.CheckCaller(c.Capabilities); err != nil {

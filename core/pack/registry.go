@@ -76,11 +76,12 @@ type Late interface {
 type Registry struct {
 	opts Options
 
-	mu    sync.Mutex
-	packs map[Peer]*pack
-	hubs  map[string]struct{} // the others of the cluster that are up
-	tools map[string]*provided
-	calls map[string]*pending // by the id of their execution
+	mu     sync.Mutex
+	packs  map[Peer]*pack
+	hubs   map[string]struct{} // the others of the cluster that are up
+	tools  map[string]*provided
+	calls  map[string]*pending // by the id of their execution
+	absent map[string]absence  // by the id of their pack
 	watchers
 	late    *lru.Cache[string, timedOut] // by the id of their execution
 	stopped *core.Fault
@@ -108,7 +109,7 @@ type provided struct {
 // NewRegistry makes a Registry. Stop ends it.
 func NewRegistry(opts Options) *Registry {
 	return &Registry{
-		opts: opts, packs: map[Peer]*pack{}, hubs: map[string]struct{}{}, tools: map[string]*provided{}, calls: map[string]*pending{}, watchers: newWatchers(),
+		opts: opts, packs: map[Peer]*pack{}, hubs: map[string]struct{}{}, tools: map[string]*provided{}, calls: map[string]*pending{}, absent: map[string]absence{}, watchers: newWatchers(),
 		late: lru.New(lru.Options[string, timedOut]{Count: lateCalls}),
 	}
 }
@@ -134,6 +135,7 @@ func (r *Registry) Provide(p Peer, id string, tools []tool.Definition) (changed 
 	if err := r.admit(current, id, read, size); err != nil {
 		return false, err
 	}
+	r.appears(p)
 	fresh := current == nil
 	if fresh {
 		current = &pack{id: id, peer: p, since: core.NewID()}
@@ -271,14 +273,16 @@ func (r *Registry) List() []Status {
 	return all
 }
 
-// PackOf returns the pack that has a tool, and who provides it; "" for none.
+// PackOf returns the pack that has a tool, or would have if it were not absent, and who provides it; ""
+// for none.
 func (r *Registry) PackOf(tool string) (id string, by Peer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t := r.tools[tool]; t != nil {
 		return t.pack.id, t.pack.peer
 	}
-	return "", nil
+	id, a := r.absenceOf(tool)
+	return id, a.peer
 }
 
 // Leave removes a peer, and returns the id of the pack that it provided; "" for none. Calls
@@ -289,6 +293,7 @@ func (r *Registry) Leave(p Peer, reason *core.Fault) (id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.watching, p)
+	r.appears(p)
 	for _, c := range r.calls {
 		switch {
 		case c.call.Caller != p || c.call.Keep || c.settled:

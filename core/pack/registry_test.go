@@ -237,3 +237,32 @@ func TestAToolThatChecksItsInputIsOfferedWithASchemaThatCannotBeUsed(t *testing.
 		t.Errorf("another hub: got the tools %q, want x", got)
 	}
 }
+
+func TestACallOfAToolOfAnAbsentPackSaysWhyItIsAbsent(t *testing.T) {
+	r, caller := newRegistry(nil), &peer{}
+	dev := &peer{}
+	why := core.NewFault(core.CodeUnreachable, "pack dev is starting")
+	r.Absent(dev, "dev", why)
+	r.call(caller, "1", "dev.x", `{}`)
+	r.call(caller, "2", "dev", `{}`)
+	r.call(caller, "3", "device.x", `{}`)
+	caller.wants(t, "the caller", `1 of "dev": fault unreachable`, `2 of "": fault unsupported`, `3 of "": fault unsupported`)
+	if id, by := r.PackOf("dev.x"); id != "dev" || by != pack.Peer(dev) {
+		t.Errorf("got the pack %q of %v, want dev", id, by)
+	}
+	if err := r.Provide(dev, "dev", definitions("dev.y")); err != nil {
+		t.Fatal(err)
+	}
+	r.call(caller, "4", "dev.x", `{}`)
+	caller.wants(t, "the caller", `4 of "": fault unsupported`)
+	r.Leave(dev, core.NewFault(core.CodeUnreachable, "gone"))
+
+	other := &peer{}
+	r.Absent(other, "dev", why)
+	r.Leave(other, core.NewFault(core.CodeUnreachable, "gone"))
+	r.Absent(other, "prod", why)
+	r.provide(t, "prod", "prod.y") // by another peer, which is there
+	r.call(caller, "5", "dev.x", `{}`)
+	r.call(caller, "6", "prod.x", `{}`)
+	caller.wants(t, "the caller", `5 of "": fault unsupported`, `6 of "": fault unsupported`)
+}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/pack"
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -195,4 +196,43 @@ func wantWords(t *testing.T, err error, words ...string) {
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v, want no secrets", err)
 	}
+}
+
+func TestACallOfAToolOfAPackThatHasNotComeSaysWhatItDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newHub(t)
+		s, connected := &script{t: t}, make(chan struct{})
+		p := g.pack(pack.Options{Dial: dial(func(end *coretest.End[[]byte, []byte]) {
+			s.end = end
+			select {
+			case <-connected:
+			default:
+				close(connected)
+			}
+		})})
+		ended := make(chan error, 1)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() { ended <- p.Run(ctx, g.session, func() {}) }()
+		<-connected
+		synctest.Wait()
+		g.wantFault("x", `{}`, core.CodeUnreachable, "pack p is starting")
+		s.wants("server/discover")
+		_ = s.end.Close(link.Reason{Cause: link.Normal}) // and the one in its place
+		synctest.Wait()
+		_ = s.end.Close(link.Reason{Cause: link.Normal})
+		<-ended
+		g.wantFault("x", `{}`, core.CodeUnreachable, "pack p has ended", "pack p is down")
+
+		go func() { ended <- p.Run(ctx, g.session, func() {}) }()
+		synctest.Wait()
+		g.wantFault("x", `{}`, core.CodeUnreachable, "pack p is starting")
+		s.begin(oneTool)
+		synctest.Wait()
+		g.wantFault("z", `{}`, core.CodeUnsupported, "tool not found: p.z")
+		stop()
+		<-ended
+		g.wantFault("z", `{}`, core.CodeUnsupported, "tool not found: p.z")
+		_ = s.end.Close(link.Reason{Cause: link.Normal})
+	})
 }

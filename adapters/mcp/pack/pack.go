@@ -20,6 +20,8 @@ type Pack struct {
 	opts Options
 	// told are the tools that were left out, with the reason, once logged.
 	told map[leftOut]bool
+	// offeredTo is the session that has offered the tools of the server.
+	offeredTo *hub.Session
 	// unprobed says that the child takes initialize alone as its first message.
 	unprobed bool
 	// refusing stops the answers to calls between two runs; nil if there are none.
@@ -45,10 +47,17 @@ const maxTold = 1000
 // Run connects to the server, offers its tools through the session, calls ready, and serves
 // calls until ctx ends or the server is lost. It returns an error that is the cause of ctx or
 // wraps it, or why there is no server; it can then be called again with the same session, one
-// call at a time. Meanwhile the tools stay listed, and calls of them fail as unreachable. Calls
+// call at a time. Meanwhile the tools stay listed, and calls of them fail as unreachable, as do those of
+// any tool of the pack before it has offered some. Calls
 // that ran are answered when Run returns.
 func (p *Pack) Run(ctx context.Context, session *hub.Session, ready func()) error {
+	if p.offeredTo != session {
+		session.Absent(p.opts.Name, core.NewFault(core.CodeUnreachable, "pack %s is starting: call again soon", p.opts.Name))
+	}
 	err := p.run(ctx, session, ready)
+	if p.offeredTo != session {
+		session.Absent(p.opts.Name, p.down(err))
+	}
 	if why := context.Cause(ctx); why != nil && !errors.Is(err, why) {
 		return why
 	}
@@ -117,6 +126,7 @@ func (p *Pack) serve(ctx context.Context, session *hub.Session, ready func(), un
 	if err := session.Provide(p.opts.Name, offered); err != nil {
 		return false, err
 	}
+	p.offeredTo = session
 	ready()
 	s.goroutines.Go(func() { s.watch(serving) })
 	return false, p.offerChanges(ctx, s, session, cs)

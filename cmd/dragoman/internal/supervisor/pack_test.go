@@ -112,7 +112,7 @@ func TestAPackThatCannotBeStartedHasFailedUntilItsSettingsChange(t *testing.T) {
 	}
 	b := s.untilPack("b", core.ChildReady)
 	s.wantCall("b.echo", "hello")
-	s.wantCall("a.echo", "unsupported") // it never had tools
+	s.wantCall("a.echo", "pack a is down") // it never had tools
 	s.sup.Apply(nil, config.Packs{packOf("a"), packOf("b")})
 	a := s.untilPack("a", core.ChildReady)
 	s.wantCall("a.echo", "hello")
