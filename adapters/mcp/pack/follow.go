@@ -131,7 +131,7 @@ func (t *remote) listen(ctx context.Context) error {
 	defer resp.Body.Close()
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
-	case resp.StatusCode == http.StatusNotFound && t.sessions.now() != "":
+	case resp.StatusCode >= http.StatusBadRequest && t.hasForgotten(resp):
 		return cmp.Or(t.renew(ctx, begun), io.EOF)
 	case resp.StatusCode >= http.StatusInternalServerError:
 		return fmt.Errorf("answered %s", resp.Status)

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/pace"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // sessions are those of a legacy server, one after the other: a server that is started again knows none
@@ -80,11 +81,18 @@ func forgotten(status int, body []byte, m jsonrpc.Message, r request) bool {
 		return false
 	case status == http.StatusNotFound:
 		return m.Err == nil || m.Err.Code != jsonrpc.CodeMethodNotFound
-	case status == http.StatusBadRequest && !bytes.Equal(m.ID, r.id):
+	case status == http.StatusBadRequest && (r.id == nil || !bytes.Equal(m.ID, r.id)):
 		body = bytes.ToLower(body)
 		return bytes.Contains(body, []byte("session")) || bytes.Contains(body, []byte("not initialized"))
 	}
 	return false
+}
+
+// hasForgotten reports whether a refusal of the stream says that the server does not know the session.
+func (t *remote) hasForgotten(resp *http.Response) bool {
+	body, _ := readBody(resp.Body, slack)
+	m, _ := jsonrpc.Read(body, strictjson.Limits{})
+	return t.sessions.now() != "" && forgotten(resp.StatusCode, body, m, request{})
 }
 
 // exchangeInSession is exchange, once more in another session if the server has forgotten the present

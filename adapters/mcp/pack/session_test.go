@@ -15,6 +15,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/pack"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
@@ -22,6 +23,8 @@ import (
 type forgetful struct {
 	t      *testing.T
 	refuse func(w http.ResponseWriter, m message) // a request of a session that it does not know
+	// stream answers a GET of a session that it knows; nil for 405.
+	stream http.HandlerFunc
 	// after is called after each request that it has taken.
 	after func(m message)
 
@@ -56,8 +59,13 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var m message
 	_ = json.Unmarshal(body, &m)
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	knows := f.live != "" && r.Header.Get(session) == f.live
+	if r.Method == http.MethodGet && f.stream != nil && knows {
+		f.mu.Unlock()
+		f.stream(w, r)
+		return
+	}
+	defer f.mu.Unlock()
 	answer := func(result string) {
 		f.taken = append(f.taken, m.Method)
 		jsonBody(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result))(w, r)
@@ -66,6 +74,8 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch {
+	case r.Method == http.MethodGet && f.stream != nil:
+		f.refuse(w, m)
 	case r.Method != http.MethodPost:
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	case m.Method == "server/discover":
@@ -229,6 +239,43 @@ func TestACallThatTheServerMayHaveTakenIsNotMadeAgain(t *testing.T) {
 			if calls != 1 || begun != 1 {
 				t.Errorf("got %d calls in %d sessions, want 1 in 1: %q", calls, begun, e.requests)
 			}
+		})
+	}
+}
+
+// A server that was started again may know of the session neither at a POST nor at a GET.
+func TestTheStreamOfASessionThatTheServerForgotIsOpenedInAnother(t *testing.T) {
+	tier.Full(t, "waits for the pause before a stream is opened again")
+	for name, refuse := range refusals {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listening, listed := make(chan string), make(chan struct{}, 8)
+			f := &forgetful{refuse: refuse, after: func(m message) {
+				if m.Method == "tools/list" {
+					listed <- struct{}{}
+				}
+			}}
+			f.stream = func(w http.ResponseWriter, r *http.Request) {
+				stream(w)(": begins\n\n")
+				select {
+				case listening <- r.Header.Get(session):
+				case <-r.Context().Done():
+				}
+				// and ends, as with the server
+			}
+			g, r := f.serve(t)
+			if got := <-listening; got != "s1" {
+				t.Errorf("got a stream of %q, want it of s1", got)
+			}
+			f.forget()
+			if got := <-listening; got != "s2" {
+				t.Errorf("got a stream of %q, want it of another session, s2", got)
+			}
+			<-listed
+			<-listed
+			g.wantOutput("x", `{}`, `{"text":"s2"}`)
+			r.stop()
+			_ = r.wait()
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -257,15 +258,32 @@ func everythingOverLines(t *testing.T, program string) {
 
 func everythingOverHTTP(t *testing.T, program string) {
 	port := fixedPorts(t, 1)
+	stop := startEverything(t, program, port)
+	h := newTestHub(t, func(c *config.Config) {
+		c.Packs = config.Packs{{Name: "everything", Remote: config.Remote{URL: fmt.Sprintf("http://127.0.0.1:%d/mcp", port)}}}
+	})
+	u := newToolUser(t, h)
+	u.everythingWorks()
+	// It answers 400 to a session from before.
+	stop()
+	startEverything(t, program, port)
+	u.wants("everything.echo", `{"message":"again"}`, `{"text":"Echo: again"}`)
+	u.everythingWorks()
+}
+
+// startEverything starts the server over HTTP, until stop is called or the test ends.
+func startEverything(t *testing.T, program string, port uint32) (stop func()) {
+	t.Helper()
 	cmd := exec.Command("node", program, "streamableHttp")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("PORT=%d", port))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+	t.Cleanup(stop)
 	for { // it does not say when it listens
 		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err == nil {
@@ -278,8 +296,5 @@ func everythingOverHTTP(t *testing.T, program string) {
 			t.Fatal(err)
 		}
 	}
-	h := newTestHub(t, func(c *config.Config) {
-		c.Packs = config.Packs{{Name: "everything", Remote: config.Remote{URL: fmt.Sprintf("http://127.0.0.1:%d/mcp", port)}}}
-	})
-	newToolUser(t, h).everythingWorks()
+	return stop
 }
