@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/elicitation"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/pace"
 	hubpack "github.com/dragoman-hub/dragoman/core/pack"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -33,14 +34,15 @@ type call struct {
 	// result is what the server answered; nil before that, and for an error.
 	result *core.Foreign
 
-	mu      sync.Mutex
-	idle    *time.Timer // ends a call without progress; nil while it does not run
-	asking  int         // questions that wait for people
-	reached float64     // by progress, in this round
-	moved   bool        // there was progress in this round
-	detail  string      // the latest that was not shown
-	shown   time.Time
-	next    *timer.Timer // shows detail
+	mu        sync.Mutex
+	idle      *time.Timer // ends a call without progress; nil while it does not run
+	asking    int         // questions that wait for people
+	questions pace.Pace
+	reached   float64 // by progress, in this round
+	moved     bool    // there was progress in this round
+	detail    string  // the latest that was not shown
+	shown     time.Time
+	next      *timer.Timer // shows detail
 }
 
 const (
@@ -50,6 +52,9 @@ const (
 	// but another try, and maxBusy how often.
 	busyTime = 500 * time.Millisecond
 	maxBusy  = 3
+	// The pauses between two questions of a call that follow each other.
+	firstQuestion  = 100 * time.Millisecond
+	seldomQuestion = time.Second
 	// showEvery is how often progress is shown, and maxDetail its maximum length in bytes.
 	showEvery = 250 * time.Millisecond
 	maxDetail = 1 << 10
@@ -189,6 +194,9 @@ func (c *call) elicit(ctx context.Context, key string, params strictjson.Value) 
 	}
 	c.pause(1)
 	defer c.pause(-1)
+	if !sleep(ctx, c.untilQuestion()) {
+		return wire.ElicitResult{Action: wire.ActionCancel}, nil
+	}
 	answer, err := e.Ask(ctx, func(ctx context.Context, q question.Question) (question.Outcome, error) {
 		if q.Until = c.execution.Deadline.Add(-declineBefore); time.Until(q.Until) <= 0 {
 			return question.Outcome{}, core.NewFault(core.CodeTimeout, "there is no time left to ask")
@@ -202,6 +210,13 @@ func (c *call) elicit(ctx context.Context, key string, params strictjson.Value) 
 		return wire.ElicitResult{Action: wire.ActionDecline}, nil // there is nobody to ask
 	}
 	return wire.ElicitResult(answer), nil
+}
+
+// untilQuestion returns how long the next question waits: a server may ask again at each answer.
+func (c *call) untilQuestion() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.questions.Next()
 }
 
 // begin and end bound the time without progress. The latest of it is shown before the result.
