@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/host"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/pace"
 )
 
 // agent returns the unit of an agent, and what runs it until its context ends.
@@ -106,17 +107,23 @@ func (a *supervised) refused(why error) {
 	}
 }
 
-// The delays before an agent joins again whose session has ended, and one that could not join.
+// The delays before an agent or a pack whose session has ended begins another one, the first of a row, and
+// before an agent joins again that could not.
 const (
 	afterSession = time.Second
 	afterRefusal = 5 * time.Second
 )
 
+// newSessions returns the pace of the sessions of an agent or a pack.
+func newSessions() pace.Pace { return pace.Pace{First: afterSession, Most: maxBackoff} }
+
 // run keeps the agent joined until ctx ends. It calls listed once it has joined or was refused.
 func (a *supervised) run(ctx context.Context, listed func()) {
 	defer a.refused(nil)
+	sessions := newSessions()
+	sessions.Begin()
 	for ctx.Err() == nil {
-		again := afterSession
+		var again time.Duration
 		joined, err := a.join(ctx, listed)
 		switch {
 		case errors.Is(err, hub.ErrStopping):
@@ -126,10 +133,21 @@ func (a *supervised) run(ctx context.Context, listed func()) {
 			a.refused(err)
 			a.supervisor.opts.Log.Warn("an agent of the settings cannot join: it tries again", "agent", a.entry.Name, "error", err, "in", again.String())
 		case ctx.Err() == nil:
+			again = sessions.Next()
 			a.supervisor.opts.Log.Warn("the session of an agent of the settings has ended: it is started again", "agent", a.entry.Name, "error", err)
 		}
 		listed() // after the refusal was noted
 		pause(ctx, again)
+	}
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 

@@ -58,7 +58,7 @@ func (p *packed) run(ctx context.Context) {
 		<-ctx.Done()
 		return
 	}
-	for ctx.Err() == nil {
+	for sessions := newSessions(); sessions.Wait(ctx) == nil; {
 		err := p.join(ctx)
 		if errors.Is(err, hub.ErrStopping) {
 			<-ctx.Done()
@@ -66,7 +66,6 @@ func (p *packed) run(ctx context.Context) {
 		}
 		if ctx.Err() == nil {
 			p.supervisor.opts.Log.Warn("the session of a pack of the settings has ended: it is started again", "pack", p.entry.Name, "error", err)
-			pause(ctx, afterSession)
 		}
 	}
 }
@@ -112,14 +111,4 @@ func patient(c *http.Client) *http.Client {
 		own.Transport = t
 	}
 	return &own
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
