@@ -2,7 +2,6 @@ package pack
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,8 +130,8 @@ func (t *remote) listen(ctx context.Context) error {
 	defer resp.Body.Close()
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
-	case resp.StatusCode >= http.StatusBadRequest && t.hasForgotten(resp):
-		return cmp.Or(t.renew(ctx, begun), io.EOF)
+	case t.mayHaveForgotten(resp):
+		return t.reassure(ctx, begun)
 	case resp.StatusCode >= http.StatusInternalServerError:
 		return fmt.Errorf("answered %s", resp.Status)
 	case resp.StatusCode != http.StatusOK || media != "text/event-stream":

@@ -86,7 +86,7 @@ func (t *remote) check() {
 		if e.modern {
 			r.method, r.params = wire.MethodDiscover, t.server.params(e, "", "")
 		}
-		if _, err := t.exchangeInSession(ctx, r); errors.Is(err, &core.Fault{Code: core.CodeUnreachable}) {
+		if _, err := t.exchange(ctx, r); errors.Is(err, &core.Fault{Code: core.CodeUnreachable}) && !errors.Is(err, errExpired) {
 			t.lose(err)
 		}
 	})

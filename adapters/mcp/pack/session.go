@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -88,11 +89,27 @@ func forgotten(status int, body []byte, m jsonrpc.Message, r request) bool {
 	return false
 }
 
-// hasForgotten reports whether a refusal of the stream says that the server does not know the session.
-func (t *remote) hasForgotten(resp *http.Response) bool {
+// mayHaveForgotten reports whether an answer to a GET says that the server does not know the session.
+func (t *remote) mayHaveForgotten(resp *http.Response) bool {
+	status := resp.StatusCode
+	if t.sessions.now() == "" || status != http.StatusNotFound && status != http.StatusBadRequest {
+		return false
+	}
 	body, _ := readBody(resp.Body, slack)
 	m, _ := jsonrpc.Read(body, strictjson.Limits{})
-	return t.sessions.now() != "" && forgotten(resp.StatusCode, body, m, request{})
+	return forgotten(status, body, m, request{})
+}
+
+// reassure asks a server that may have forgotten the session of a stream, which begins another session then,
+// and returns io.EOF. It returns errNoStream if the server knows the session: it knows no GET.
+func (t *remote) reassure(ctx context.Context, begun int) error {
+	if _, err := t.exchangeInSession(ctx, request{id: t.server.newID(), method: wire.MethodPing}); err != nil {
+		return err
+	}
+	if t.sessions.count() == begun {
+		return errNoStream
+	}
+	return io.EOF
 }
 
 // exchangeInSession is exchange, once more in another session if the server has forgotten the present

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -277,6 +278,37 @@ func TestTheStreamOfASessionThatTheServerForgotIsOpenedInAnother(t *testing.T) {
 			r.stop()
 			_ = r.wait()
 		})
+	}
+}
+
+// Such a server may answer a GET, which it does not know, as if it did not know the session.
+func TestAServerWithoutAStreamThatAnswers404KeepsItsSession(t *testing.T) {
+	refused := make(chan struct{}, 8)
+	e := &endpoint{resume: func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "Cannot GET /", http.StatusNotFound)
+		refused <- struct{}{}
+	}}
+	e.answer = func(w http.ResponseWriter, r *http.Request, m message) {
+		jsonBody(fmt.Sprintf(textResult, m.ID, "fine"))(w, r)
+	}
+	g, r := e.serve(t, pack.Options{})
+	<-refused
+	g.wantOutput("x", `{}`, `{"text":"fine"}`)
+	for g.counts.of("no_stream") == 0 {
+		runtime.Gosched()
+	}
+	r.stop()
+	_ = r.wait()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	begun := 0
+	for _, request := range e.requests {
+		if request == "POST initialize" {
+			begun++
+		}
+	}
+	if begun != 1 || len(refused) > 0 {
+		t.Errorf("got %d sessions and %d more streams, want 1 and none: %q", begun, len(refused), e.requests)
 	}
 }
 
