@@ -165,6 +165,17 @@ func TestAQuestionWithoutAViewWaitsForThoseWhoReadTheList(t *testing.T) {
 	})
 }
 
+func TestWhoReadsManyListsMakesTheBookForgetNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, asker, mallory := newBook(10), &peer{}, core.Principal{ID: "mallory", Authenticated: true}
+		b.Attend(ada, "trip")
+		for i := range 5000 {
+			b.Attend(mallory, core.ThreadID(fmt.Sprint("m", i)))
+		}
+		mustPut(t, b, ask("q1", asker, task("t1", "trip")))
+	})
+}
+
 func TestTheFirstAnswerThatFitsCounts(t *testing.T) {
 	b, asker, view := newBook(1), &peer{}, &peer{}
 	b.Watch(view, question.View{Thread: "trip", For: ada})

@@ -1,6 +1,7 @@
 package topic_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,12 +17,15 @@ import (
 // peer is a connection.
 type peer struct {
 	name  string
+	id    string // of its principal; "" is p
 	wakes atomic.Int64
 }
 
 func (p *peer) Wake() { p.wakes.Add(1) }
 
-func (p *peer) Principal() core.Principal { return core.Principal{ID: "p"} }
+func (p *peer) Principal() core.Principal {
+	return core.Principal{ID: cmp.Or(p.id, "p"), Authenticated: true}
+}
 
 // notice is a task with a topic.
 type notice struct {
@@ -341,6 +345,33 @@ func TestSubscriptionsWithoutAConnectionAreBounded(t *testing.T) {
 			if got := g.Publish(topic.Notice{Topic: fmt.Sprint("t.", i), By: g.publisher, Size: 1, Task: &notice{}}); got != want {
 				t.Errorf("subscription %d: got it kept: %t, want %t", i, got, want)
 			}
+		}
+	})
+}
+
+func TestWhoLeavesManySubscriptionsLosesItsOwnAndIsToldSo(t *testing.T) {
+	withBook(t, topic.Options{}, func(g *testBook) {
+		g.Detach(g.subscribed("quiet", "a.>"))
+		leave := func(i int) topic.Identity {
+			who := topic.Identity{Principal: "mallory", Agent: core.AgentID(fmt.Sprint(i))}
+			p := &peer{name: "mallory", id: "mallory"}
+			g.Resume(p, who)
+			if err := g.Subscribe(p, who, []string{"a.>"}); err != nil {
+				t.Fatal(err)
+			}
+			g.Detach(p)
+			return who
+		}
+		first := leave(0)
+		for i := range 5000 {
+			leave(i + 1)
+		}
+		g.publish("a.1")
+		g.wantNotices(g.resumed("quiet"), true, "a.1")
+		lost := &peer{name: "the first of mallory", id: "mallory"}
+		g.Resume(lost, first)
+		if d, ok := g.Next(lost); !ok || d.Gap == nil {
+			t.Errorf("who has lost its subscription: got %+v, want a gap", d)
 		}
 	})
 }
