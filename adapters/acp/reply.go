@@ -103,7 +103,11 @@ func (s *session) handleProgress(ctx context.Context, e wire.Envelope, a *assign
 	a.sentUsage = a.sentUsage || body.Kind() == core.KindUsage
 	a.sentText = a.sentText || body.Kind() == core.KindText
 	s.mu.Unlock()
-	s.report(a, body, e.Raw)
+	raw := e.Raw
+	if body.Kind() == core.KindForeign {
+		raw = nil // it is the name of a frame of another dialect, and no frame of this one
+	}
+	s.report(a, body, raw)
 	return nil
 }
 

@@ -30,7 +30,7 @@ var Translation = core.Translation{
 		core.KindUsage:             {How: core.Native, With: "progress.usage; else tokens_used of response, result or partial of error, as output"},
 		core.KindRetrying:          fromHub,
 		core.KindCancelRequested:   {How: core.Refused, With: "error unsupported: an agent ends its task with error cancelled instead"},
-		core.KindForeign:           {How: core.Native, With: "an envelope of an unknown kind with the ref of the task, if the requester speaks ACP; else error unknown_kind"},
+		core.KindForeign:           {How: core.Native, With: "an envelope of an unknown kind with the ref of the task, if the requester speaks ACP; else error unknown_kind; progress.foreign names a frame of another dialect"},
 		core.KindDone:              {How: core.Native, With: "response; result completed, or partial for a truncated one"},
 		core.KindFailed:            {How: core.Native, With: "error; result failed; ack accepted false, as overloaded"},
 		core.KindCancelled:         {How: core.Native, With: "error cancelled; ack of the cancel"},

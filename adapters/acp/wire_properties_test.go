@@ -151,8 +151,11 @@ var eventOf = map[core.Kind]*rapid.Generator[core.Body]{
 		return core.Accepted{Estimate: time.Duration(rapid.IntRange(0, 1<<30).Draw(t, "ms")) * time.Millisecond}
 	}),
 	core.KindSessionStarted: drawn(func(t *rapid.T) core.Body { return core.SessionStarted{Session: word.Draw(t, "session")} }),
-	core.KindSessionLost:    drawn(func(t *rapid.T) core.Body { return core.SessionLost{Reason: word.Draw(t, "reason")} }),
-	core.KindToolCall:       drawn(func(t *rapid.T) core.Body { return aCall.Draw(t, "call") }),
+	core.KindForeign: drawn(func(t *rapid.T) core.Body {
+		return core.ForeignFrame{Dialect: word.Draw(t, "dialect"), Name: word.Draw(t, "name")}
+	}),
+	core.KindSessionLost: drawn(func(t *rapid.T) core.Body { return core.SessionLost{Reason: word.Draw(t, "reason")} }),
+	core.KindToolCall:    drawn(func(t *rapid.T) core.Body { return aCall.Draw(t, "call") }),
 	core.KindToolState: drawn(func(t *rapid.T) core.Body {
 		return core.ToolState{ID: anID.Draw(t, "id"), State: core.ToolCondition(rapid.IntRange(1, 8).Draw(t, "state")), Detail: word.Draw(t, "detail")}
 	}),

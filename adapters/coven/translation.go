@@ -32,7 +32,7 @@ var Translation = core.Translation{
 		core.KindUsage:             {How: core.Native, With: "usage"},
 		core.KindRetrying:          {How: core.Internal, With: "the hub sends it"},
 		core.KindCancelRequested:   {How: core.Synthesised, With: "ExecutePackTool of agent_cancel"},
-		core.KindForeign:           {How: core.Native, With: "an event or a tool state that the hub does not know"},
+		core.KindForeign:           {How: core.Native, With: "an event or a tool state that the hub does not know; fields 1003 to 1005 of MessageResponse, a frame of another dialect"},
 		core.KindDone:              {How: core.Native, With: "done"},
 		core.KindFailed:            {How: core.Native, With: "error"},
 		core.KindCancelled:         {How: core.Native, With: "cancelled"},

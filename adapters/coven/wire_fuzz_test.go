@@ -27,6 +27,11 @@ func FuzzAgentMessage(f *testing.F) {
 	}}})
 	seed(f, &pb.AgentMessage{Payload: &pb.AgentMessage_Response{Response: &pb.MessageResponse{RequestId: "r", Event: &pb.MessageResponse_Text{Text: "x"}}}})
 	seed(f, &pb.AgentMessage{Payload: &pb.AgentMessage_Response{Response: &pb.MessageResponse{Event: &pb.MessageResponse_Done{}}}})
+	foreign, err := wire.ResponseOf("r", core.ForeignFrame{Dialect: "editor", Name: "plan"}, &core.Foreign{Dialect: "editor", JSON: []byte(`{"a":1}`)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	seed(f, &pb.AgentMessage{Payload: &pb.AgentMessage_Response{Response: foreign}})
 	seed(f, &pb.AgentMessage{Payload: &pb.AgentMessage_Response{}})
 	seed(f, &pb.AgentMessage{})
 	f.Add(protowire.AppendTag(nil, 77, protowire.EndGroupType))

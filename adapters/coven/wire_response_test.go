@@ -260,3 +260,22 @@ func TestEventOfLeavesTheResponseUnchanged(t *testing.T) {
 		t.Errorf("the request id of the original: got %q, want it untouched", m.RequestId)
 	}
 }
+
+func TestAFrameOfAnotherDialectPassesThroughAResponse(t *testing.T) {
+	plan := core.ForeignFrame{Dialect: "editor", Name: "plan"}
+	for name, c := range map[string]struct{ frame, want string }{
+		"JSON": {`{"entries":[]}`, `{"entries":[]}`}, "no JSON": {`{"a":1,"a":2}`, ""}, "its name alone": {"", ""},
+	} {
+		m, err := wire.ResponseOf("r", plan, &core.Foreign{Dialect: "editor", JSON: []byte(c.frame)})
+		if err != nil {
+			t.Fatalf("%s: got %v, want a response", name, err)
+		}
+		if m.GetEvent() != nil {
+			t.Errorf("%s: got the event %v, want none that other gateways would take for something else", name, m.GetEvent())
+		}
+		got, foreign, err := wire.EventOf(m)
+		if got != plan || err != nil || c.want != "" && (foreign == nil || foreign.Dialect != "editor" || string(foreign.JSON) != c.want) || c.want == "" && foreign != nil {
+			t.Errorf("%s: got %#v, %+v, %v; want the plan with %q", name, got, foreign, err, c.want)
+		}
+	}
+}

@@ -18,28 +18,14 @@ func (s *session) taskAccepted(ctx context.Context, m wire.Message, p wire.TaskA
 	return s.report(ctx, m, id, core.Accepted{Estimate: wire.Milliseconds(p.EstimatedMs)}, s.foreign(m, wire.AcceptedShape.Strip(m.Content())))
 }
 
+// taskProgress handles progress. What it refuses has its place in the sequence of the task all the same: an
+// update that the hub cannot tell anybody is no reason to fail the task.
 func (s *session) taskProgress(ctx context.Context, m wire.Message, p wire.Progress) error {
-	bodies, err := p.Bodies()
-	if err != nil {
-		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_progress: payload: "+core.AsFault(err).Message)
-	}
-	for _, b := range bodies {
-		if !wire.AgentMaySend(b.Kind()) {
-			s.hub.Count("parallax.refused." + b.Kind().String())
-			if s.holds(core.TaskID(p.TaskID)) {
-				s.opts.Link.Frames.Event(core.TaskID(p.TaskID), true, b.Kind(), 0, true)
-			}
-			return s.refuse(ctx, m.ID, wire.CodeUnsupported, "task_progress: payload: an agent of this dialect does not say "+b.Kind().String()+": leave it out, or fail the task")
-		}
+	bodies, refused := s.progressOf(p)
+	if refused != nil && !s.holds(core.TaskID(p.TaskID)) {
+		return s.refuse(ctx, m.ID, refused.code, refused.text)
 	}
 	foreign := s.foreign(m, p.Unknown)
-	if len(bodies) == 0 {
-		if p.Unknown == nil {
-			return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_progress: payload: no known member: send text, thinking, toolCall, toolState, toolResult, usage, file or session")
-		}
-		bodies = []core.Body{core.ForeignFrame{Dialect: Dialect, Name: wire.TypeTaskProgress}}
-	}
-
 	var first, again bool
 	var missing wire.Count
 	id, err := s.find(ctx, m, p.TaskRef, func(t *heldTask) { first, again, missing = t.progress(p) })
@@ -57,6 +43,9 @@ func (s *session) taskProgress(ctx context.Context, m wire.Message, p wire.Progr
 			return err
 		}
 	}
+	if refused != nil {
+		return s.refuse(ctx, m.ID, refused.code, refused.text)
+	}
 	for _, b := range bodies {
 		if err := s.report(ctx, m, id, b, foreign); err != nil {
 			return err
@@ -64,6 +53,38 @@ func (s *session) taskProgress(ctx context.Context, m wire.Message, p wire.Progr
 		foreign = nil
 	}
 	return nil
+}
+
+// refusal is why a message is refused.
+type refusal struct{ code, text string }
+
+// refusedProgress refuses progress.
+func refusedProgress(code, why string) *refusal {
+	return &refusal{code, "task_progress: payload: " + why}
+}
+
+// progressOf returns the events that progress stands for, or why it is refused.
+func (s *session) progressOf(p wire.Progress) ([]core.Body, *refusal) {
+	bodies, err := p.Bodies()
+	if err != nil {
+		return nil, refusedProgress(wire.CodeInvalidMessage, core.AsFault(err).Message)
+	}
+	for _, b := range bodies {
+		if !wire.AgentMaySend(b.Kind()) {
+			s.hub.Count("parallax.refused." + b.Kind().String())
+			if s.holds(core.TaskID(p.TaskID)) {
+				s.opts.Link.Frames.Event(core.TaskID(p.TaskID), true, b.Kind(), 0, true)
+			}
+			return nil, refusedProgress(wire.CodeUnsupported, "an agent of this dialect does not say "+b.Kind().String()+": leave it out, or fail the task")
+		}
+	}
+	switch {
+	case len(bodies) > 0:
+		return bodies, nil
+	case p.Unknown == nil:
+		return nil, refusedProgress(wire.CodeInvalidMessage, "no known member: send text, thinking, toolCall, toolState, toolResult, usage, file or session")
+	}
+	return []core.Body{core.ForeignFrame{Dialect: Dialect, Name: wire.TypeTaskProgress}}, nil
 }
 
 // failGap fails a task whose progress has a gap: an incomplete answer must not pass as

@@ -169,3 +169,27 @@ func TestAGapInAStreamFailsTheTask(t *testing.T) {
 		p.expectNothing()
 	})
 }
+
+func TestProgressThatIsRefusedIsNoGap(t *testing.T) {
+	withHub(t, func(s *setup) {
+		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
+		a := s.requester()
+		opened := a.ask("a", "go")
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
+		for i, said := range []struct{ item, code string }{
+			{`"text":"a"`, ""},
+			{`"retrying":{"attempt":2,"agent":"a"}`, wire.CodeUnsupported},
+			{`"approvalRequested":{"id":"c","name":"rm"}`, wire.CodeUnsupported},
+			{`"text":"b"`, ""},
+		} {
+			p.send(withIDs(fmt.Sprintf(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","seq":%d,%s}}`, i+1, said.item), assigned))
+			if said.code != "" {
+				p.expectError(said.code)
+			}
+		}
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, assigned))
+		if got := a.answer(opened); got.End != core.KindDone || got.Text != "ab" {
+			t.Errorf("answer: got %+v, want it done with ab", got)
+		}
+	})
+}

@@ -33,7 +33,7 @@ var Translation = core.Translation{
 		core.KindUsage:             native("task_progress.usage; else metadata.tokensUsed of the end, as output"),
 		core.KindRetrying:          refused("the hub sends it"),
 		core.KindCancelRequested:   internal("agents end their tasks themselves"),
-		core.KindForeign:           native("task_progress without a member that the hub knows"),
+		core.KindForeign:           native("task_progress without a member that the hub knows; task_progress.foreign names a frame of another dialect"),
 		core.KindDone:              native("task_result"),
 		core.KindFailed:            native("task_error; task_result of status failed"),
 		core.KindCancelled:         native("task_error of code CANCELLED; task_result of status cancelled"),

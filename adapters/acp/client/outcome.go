@@ -22,6 +22,9 @@ type outcome struct {
 	end   core.Body
 }
 
+// outcomeKey is the key of the outcome in the context of its handler.
+type outcomeKey struct{}
+
 // answer calls the handler for a query or a delegate and sends the outcome. ctx is the
 // task's, all the worker's, in which the outcome of a cancelled task is sent.
 func (w *worker) answer(all, ctx context.Context, t *task, handle core.Handler) {
@@ -38,7 +41,7 @@ func (w *worker) answer(all, ctx context.Context, t *task, handle core.Handler) 
 	}
 	err := context.Cause(ctx)
 	if err == nil {
-		err = handle(ctx, t.req, o.say(ctx))
+		err = handle(context.WithValue(ctx, outcomeKey{}, o), t.req, o.say(ctx))
 	}
 	switch {
 	case o.end != nil:

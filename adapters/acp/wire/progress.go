@@ -100,6 +100,7 @@ var progressReaders = map[core.Kind]func(strictjson.Value) (core.Body, error){
 	core.KindFile:              readBody[core.File],
 	core.KindUsage:             readBody[core.Usage],
 	core.KindRetrying:          readBody[core.Retrying],
+	core.KindForeign:           readBody[core.ForeignFrame],
 }
 
 // CanProgress reports whether progress can carry an event of the kind.

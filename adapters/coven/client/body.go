@@ -104,6 +104,11 @@ func (w *worker) sendResponse(ctx context.Context, request string, b core.Body) 
 	if err != nil {
 		return err
 	}
+	return w.respond(ctx, m)
+}
+
+// respond sends a response.
+func (w *worker) respond(ctx context.Context, m *pb.MessageResponse) error {
 	// One allocation: there are many responses.
 	whole := &struct {
 		pb.AgentMessage

@@ -39,7 +39,7 @@ func (w *worker) run(ctx context.Context, _ string, j *job) {
 	if begun {
 		r := wire.RequestOf(j.message)
 		r.To = core.ToAgent(w.card.ID)
-		err = w.handle(ctx, r, func(b core.Body) error { return w.report(ctx, j, b) })
+		err = w.handle(ctx, r, func(b core.Body) error { return w.report(ctx, j, b, nil) })
 	}
 	var end core.Body = core.Done{}
 	switch why := cancelled(ctx); {
@@ -49,7 +49,7 @@ func (w *worker) run(ctx context.Context, _ string, j *job) {
 		end = core.Failed{Fault: core.AsFault(err)}
 	}
 	// When the connection is lost the hub has ended the task already.
-	_ = w.report(ctx, j, end)
+	_ = w.report(ctx, j, end, nil)
 	w.tasks.Release(j.id())
 	if w.leaving.Load() {
 		w.leave()
@@ -58,8 +58,9 @@ func (w *worker) run(ctx context.Context, _ string, j *job) {
 
 // report reports an event of a job to the hub. It returns a conflict Fault after the end,
 // an unsupported one for a kind that agents do not report, a too_large one for a body that
-// does not fit, the cause of ctx, or the reason for which the connection ended.
-func (w *worker) report(ctx context.Context, j *job, b core.Body) error {
+// does not fit, the cause of ctx, or the reason for which the connection ended. foreign is what the agent's
+// own dialect said with a [core.ForeignFrame].
+func (w *worker) report(ctx context.Context, j *job, b core.Body, foreign *core.Foreign) error {
 	ends := b.Kind().Ends()
 	j.mu.Lock()
 	ended, hasText := j.ended, j.hasText
@@ -76,6 +77,13 @@ func (w *worker) report(ctx context.Context, j *job, b core.Body) error {
 	}
 	if ends {
 		ctx = context.WithoutCancel(ctx) // the end of a cancelled request is still due
+	}
+	if b.Kind() == core.KindForeign {
+		m, err := wire.ResponseOf(j.id(), b, foreign)
+		if err != nil {
+			return err
+		}
+		return w.respond(ctx, m)
 	}
 	return w.sendBody(ctx, j.id(), b, hasText)
 }

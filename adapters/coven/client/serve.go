@@ -16,9 +16,6 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// cancelGrace is how long an agent that was told to cancel may take to report the end.
-const cancelGrace = 10 * time.Second
-
 // askUserTool is the tool of the hub with which an agent that has the capability ui asks people.
 const (
 	askUserTool  = "ask_user"
@@ -27,8 +24,8 @@ const (
 
 // Serve is [Work] with an [agent.Agent] in place of a handler: it gives work each request as a
 // Turn. An agent takes injections if its card says so and it does one request at a time: the hub
-// does not say for which request one is. Fields of foreign dialects are dropped:
-// Coven has no place for them.
+// does not say for which request one is. Of what the agent's own dialect says beside an event Coven has no
+// place for anything but a [core.ForeignFrame].
 func Serve(
 	ctx context.Context, conn link.Conn[*pb.ServerMessage, *pb.AgentMessage], card core.Card,
 	work func(context.Context, agent.Turn) error, joined func(*pb.Welcome),
@@ -52,34 +49,55 @@ type host struct {
 	turns []*turn // those that run, oldest first
 }
 
-// handle is the [core.Handler] of the agent.
+// turn is a request at an agent.
+type turn struct {
+	*agent.Remote
+	job *job
+	// approvals has the ids that the agent gave to what it asked for, by those that the hub
+	// knows. host.mu guards it.
+	approvals map[string]string
+}
+
+// handle is the [core.Handler] of the agent. Who asks is authenticated only if the hub says so, and the
+// trace is there if it does: other gateways tell neither.
 func (h *host) handle(ctx context.Context, r core.Request, _ func(core.Body) error) error {
 	j, err := jobOf(ctx)
 	if err != nil {
 		return err
 	}
-	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cancel(nil)
-	t := &turn{job: j, request: r, ctx: base, mail: agent.NewMailbox(), host: h, approvals: map[string]string{}}
-	stop := context.AfterFunc(ctx, func() {
-		why := cancelled(ctx)
-		if why == nil { // the connection is lost
-			cancel(context.Cause(ctx))
-			return
-		}
-		t.mail.Put(core.CancelRequested{By: "hub", Reason: why.Message})
-		timer := time.AfterFunc(cancelGrace, func() { cancel(why) })
-		context.AfterFunc(base, func() { timer.Stop() })
+	t := &turn{job: j, approvals: map[string]string{}}
+	callTool := func(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
+		return CallTool(context.WithValue(ctx, jobKey{}, j), name, input)
+	}
+	t.Remote = agent.NewRemote(agent.RemoteTask{
+		ID: core.TaskID(j.id()), Request: r, Trace: wire.TraceOf(j.message).Carried(),
+		From: core.Principal{ID: j.message.GetSender(), Authenticated: wire.IsProven(j.message)},
+		Say:  func(ctx context.Context, b core.Body, foreign *core.Foreign) error { return h.say(ctx, t, b, foreign) },
+		Ask: func(ctx context.Context, q question.Question) (question.Outcome, error) {
+			return ask(ctx, q, callTool)
+		},
+		CallTool: callTool,
 	})
-	defer stop()
 	h.mu.Lock()
 	h.turns = append(h.turns, t)
 	h.mu.Unlock()
-	err = h.work(base, t)
+	err = t.Work(ctx, h.work)
 	h.mu.Lock()
 	h.turns = slices.DeleteFunc(h.turns, func(other *turn) bool { return other == t })
 	h.mu.Unlock()
 	return err
+}
+
+// say reports an event of a turn.
+func (h *host) say(ctx context.Context, t *turn, b core.Body, foreign *core.Foreign) error {
+	switch b := b.(type) {
+	case core.ApprovalRequested:
+		b.ID = h.request(t, b.ID)
+		return t.job.worker.report(ctx, t.job, b, nil)
+	case core.InjectionAnswered:
+		return nil // it was answered when it came
+	}
+	return t.job.worker.report(ctx, t.job, b, foreign)
 }
 
 // decided passes a decision on to the turns that asked for it.
@@ -89,7 +107,7 @@ func (h *host) decided(d core.ApprovalDecided) {
 	for _, t := range h.turns {
 		if id, ok := t.approvals[d.ID]; ok {
 			d.ID = id
-			t.mail.Put(d)
+			t.Tell(d)
 			return
 		}
 	}
@@ -118,64 +136,11 @@ func (h *host) injected(in core.Injected) (pass func(), reason string) {
 		return nil, "the agent works on nothing"
 	}
 	t := h.turns[0]
-	return func() { t.mail.Put(in) }, ""
+	return func() { t.Tell(in) }, ""
 }
 
-// turn is a request at an agent.
-type turn struct {
-	job     *job
-	request core.Request
-	ctx     context.Context //nolint:containedctx // of the request, beyond a cancel
-
-	mail *agent.Mailbox
-	host *host
-
-	// approvals has the ids that the agent gave to what it asked for, by those that the hub
-	// knows. host.mu guards it.
-	approvals map[string]string
-}
-
-var _ agent.Turn = (*turn)(nil)
-
-// Task implements [agent.Turn]: it is the id of the request.
-func (t *turn) Task() core.TaskID { return core.TaskID(t.job.id()) }
-
-// Request implements [agent.Turn].
-func (t *turn) Request() core.Request { return t.request }
-
-// From implements [agent.Turn]. It is authenticated only if the hub says so: other gateways do not
-// tell.
-func (t *turn) From() core.Principal {
-	return core.Principal{ID: t.job.message.GetSender(), Authenticated: wire.IsProven(t.job.message)}
-}
-
-// Hops implements [agent.Turn]: the hub does not say how many tasks stand above.
-func (t *turn) Hops() int { return 0 }
-
-// Trace implements [agent.Turn]. Other gateways do not say in which trace a request is.
-func (t *turn) Trace() core.Trace { return wire.TraceOf(t.job.message).Carried() }
-
-// Delivered implements [agent.Turn]. The hub knows it already: its own transport took the
-// request.
-func (t *turn) Delivered() {}
-
-// Report implements [agent.Turn].
-func (t *turn) Report(b core.Body, _ *core.Foreign) error {
-	switch asked := b.(type) {
-	case core.ApprovalRequested:
-		asked.ID = t.host.request(t, asked.ID)
-		b = asked
-	case core.InjectionAnswered:
-		return nil // it was answered when it came
-	}
-	return t.job.worker.report(t.ctx, t.job, b)
-}
-
-// Next implements [agent.Turn].
-func (t *turn) Next(ctx context.Context) (core.Body, error) { return t.mail.Take(ctx, t.ctx) }
-
-// Ask implements [agent.Turn] with the tool of the hub for it.
-func (t *turn) Ask(ctx context.Context, q question.Question) (question.Outcome, error) {
+// ask puts a question to people with the tool of the hub for it.
+func ask(ctx context.Context, q question.Question, callTool func(context.Context, string, json.RawMessage) (json.RawMessage, error)) (o question.Outcome, err error) {
 	input := struct {
 		Question    string            `json:"question"`
 		Options     []question.Option `json:"options,omitempty"`
@@ -189,18 +154,12 @@ func (t *turn) Ask(ctx context.Context, q question.Question) (question.Outcome, 
 	}
 	raw, err := json.Marshal(input)
 	if err != nil {
-		return question.Outcome{}, err
+		return o, err
 	}
-	out, err := t.CallTool(ctx, askUserTool, raw)
+	out, err := callTool(ctx, askUserTool, raw)
 	if err != nil {
-		return question.Outcome{}, err
+		return o, err
 	}
-	var o question.Outcome
 	err = strictjson.Decode(out, strictjson.Limits{}, &o)
 	return o, err
-}
-
-// CallTool implements [agent.Turn].
-func (t *turn) CallTool(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
-	return CallTool(context.WithValue(ctx, jobKey{}, t.job), name, input)
 }

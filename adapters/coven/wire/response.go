@@ -27,6 +27,9 @@ const Unexplained = "the agent failed and did not say why"
 // kind of event, an unknown state. It returns [ErrNoEvent] or [ErrNegativeUsage] for a
 // response that is refused.
 func EventOf(m *pb.MessageResponse) (core.Body, *core.Foreign, error) {
+	if f, frame, ok := foreignOf(m); ok {
+		return f, frame, nil
+	}
 	body, part, exact, err := bodyOf(m)
 	if err != nil {
 		return nil, nil, err
@@ -156,6 +159,11 @@ func ResponseOf(request string, body core.Body, foreign *core.Foreign) (*pb.Mess
 		m.Event = &pb.MessageResponse_Error{Error: ValidUTF8(text)}
 	case core.Cancelled:
 		m.Event = &pb.MessageResponse_Cancelled{Cancelled: &pb.Cancelled{Reason: ValidUTF8(b.Reason)}}
+	case core.ForeignFrame:
+		if b.Dialect == "" || b.Dialect == Name || b.Name == "" {
+			return nil, core.NewFault(core.CodeUnsupported, "Coven tells of frames of other dialects by their dialect and name")
+		}
+		setForeign(m, b, foreign)
 	default:
 		return nil, core.NewFault(core.CodeUnsupported, "Coven has no event for %s", body.Kind())
 	}

@@ -160,13 +160,26 @@ func (c *Client) Tools(ctx context.Context) (tools []wire.Tool, err error) {
 }
 
 // Report reports an event of a task that the client works on, and waits only for room in the
-// connection: a refusal comes to Options.Told.
+// connection: a refusal comes to Options.Told. It returns a too_large Fault for what the hub would not read.
 func (c *Client) Report(ctx context.Context, id core.TaskID, body core.Body, foreign *core.Foreign) error {
 	frame, err := wire.AppendReport(make([]byte, 0, 128), wire.Event{Task: id, Body: body, Foreign: foreign})
 	if err != nil {
 		return err
 	}
+	if most := c.maxFrame(); most > 0 && len(frame) > most {
+		return core.NewFault(core.CodeTooLarge, "%s makes a frame of %d bytes, the hub accepts %d", body.Kind(), len(frame), most)
+	}
 	return c.link.Send(ctx, frame, len(frame))
+}
+
+// maxFrame returns how many bytes a frame may have; 0 if the hub has not said it.
+func (c *Client) maxFrame() int {
+	select {
+	case <-c.greeted:
+		return c.hello.Limits.FrameBytes
+	default:
+		return 0
+	}
 }
 
 // ReportConfirmed is Report, and waits until the hub has the event, or refuses it with a

@@ -27,6 +27,9 @@ type WorkOptions struct {
 	Link link.Options
 	// Log receives what the hub refuses; nil discards it.
 	Log *slog.Logger
+
+	// inject is called in place of Injected, and answers by itself.
+	inject func(core.TaskID, core.Injected)
 }
 
 // Work is the agent's end of the dialect: it joins with the card and calls the handler for each
@@ -48,10 +51,10 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := &worker{opts: opts, opened: map[core.TaskID]core.Request{}, ready: make(chan struct{})}
+	w := &worker{opts: opts, opened: map[core.TaskID]core.Opened{}, ready: make(chan struct{})}
 	const notices = 64 // come beside the tasks
-	w.tasks = agent.Run(inner, card.MaxConcurrent, card.MaxConcurrent+notices, func(ctx context.Context, id string, r core.Request) {
-		w.work(inner, ctx, core.TaskID(id), r, handle)
+	w.tasks = agent.Run(inner, card.MaxConcurrent, card.MaxConcurrent+notices, func(ctx context.Context, id string, o core.Opened) {
+		w.work(inner, ctx, &job{worker: w, id: core.TaskID(id), opened: o}, handle)
 	})
 	w.client = New(ctx, conn, Options{Event: w.event, Told: w.told, Link: opts.Link})
 	close(w.ready)
@@ -85,10 +88,10 @@ type worker struct {
 	opts   WorkOptions
 	client *Client
 	ready  chan struct{} // closed once client is set
-	tasks  *agent.Tasks[core.Request]
+	tasks  *agent.Tasks[core.Opened]
 
 	mu     sync.Mutex
-	opened map[core.TaskID]core.Request // told, and not yet assigned
+	opened map[core.TaskID]core.Opened // told, and not yet assigned
 }
 
 // event handles an event of the hub. The reader of the connection calls it.
@@ -100,19 +103,23 @@ func (w *worker) event(t wire.Told) {
 	switch b := t.Event.Body.(type) {
 	case core.Opened:
 		w.mu.Lock()
-		w.opened[t.Task] = b.Request
+		w.opened[t.Task] = b
 		w.mu.Unlock()
 	case core.Assigned:
 		w.mu.Lock()
-		r := w.opened[t.Task]
+		o := w.opened[t.Task]
 		delete(w.opened, t.Task)
 		w.mu.Unlock()
-		if refused := w.tasks.Add(string(t.Task), r); refused != nil {
+		if refused := w.tasks.Add(string(t.Task), o); refused != nil {
 			w.report(t.Task, core.Failed{Fault: refused})
 		}
 	case core.CancelRequested:
 		w.tasks.Cancel(string(t.Task), core.NewFault(core.CodeCancelled, "%s", b.Reason), nil)
 	case core.Injected:
+		if w.opts.inject != nil {
+			w.opts.inject(t.Task, b)
+			return
+		}
 		accepted, reason := w.opts.Injected(t.Task, b)
 		w.report(t.Task, core.InjectionAnswered{ID: b.ID, Accepted: accepted, Reason: reason})
 	case core.ApprovalDecided:
@@ -142,41 +149,54 @@ func (w *worker) told(kind string, v strictjson.Value) {
 	}
 }
 
+// job is one task of the worker.
+type job struct {
+	worker *worker
+	id     core.TaskID
+	opened core.Opened
+	ended  bool // its end was reported
+}
+
+// jobKey is the key of the job in the context of its handler.
+type jobKey struct{}
+
+// isNotice reports whether nobody waits for an answer.
+func (j *job) isNotice() bool { return j.opened.Request.Intent == core.IntentNotify }
+
+// report reports an event, for one caller at a time.
+func (j *job) report(ctx context.Context, b core.Body, foreign *core.Foreign) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case j.isNotice():
+		return nil
+	case j.ended:
+		return core.NewFault(core.CodeConflict, "the task has ended")
+	}
+	j.ended = b.Kind().Ends()
+	if j.ended {
+		j.worker.tasks.Release(string(j.id)) // there is room for the next before the hub knows
+	}
+	return j.worker.client.Report(ctx, j.id, b, foreign)
+}
+
 // work does one task. all is the context of the worker, in which the end of a cancelled task is
 // sent.
-func (w *worker) work(all, ctx context.Context, id core.TaskID, r core.Request, handle core.Handler) {
-	if !r.Deadline.IsZero() {
+func (w *worker) work(all, ctx context.Context, j *job, handle core.Handler) {
+	if r := j.opened.Request; !r.Deadline.IsZero() {
 		var done context.CancelFunc
 		ctx, done = context.WithDeadline(ctx, r.Deadline)
 		defer done()
 	}
-	notice := r.Intent == core.IntentNotify
-	ended := false
-	say := func(b core.Body) error {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		if notice {
-			return nil // nobody waits for an answer
-		}
-		if ended {
-			return core.NewFault(core.CodeConflict, "the task has ended")
-		}
-		ended = b.Kind().Ends()
-		if ended {
-			w.tasks.Release(string(id)) // there is room for the next before the hub knows
-		}
-		return w.client.Report(ctx, id, b, nil)
-	}
 	err := context.Cause(ctx)
 	if err == nil {
-		err = handle(ctx, r, say)
+		err = handle(context.WithValue(ctx, jobKey{}, j), j.opened.Request, func(b core.Body) error { return j.report(ctx, b, nil) })
 	}
-	if notice || ended {
+	if j.isNotice() || j.ended {
 		return
 	}
-	w.tasks.Release(string(id))
-	_ = w.client.Report(all, id, endOf(ctx, err), nil) // if it cannot be sent, nobody waits for it
+	w.tasks.Release(string(j.id))
+	_ = w.client.Report(all, j.id, endOf(ctx, err), nil) // if it cannot be sent, nobody waits for it
 }
 
 // endOf returns the end of a task whose handler returned err.

@@ -12,6 +12,7 @@ import (
 
 // job is a task of the agent.
 type job struct {
+	worker  *worker
 	ref     wire.TaskRef
 	message wire.Message
 	task    wire.Task
@@ -19,18 +20,13 @@ type job struct {
 	output  output
 }
 
-// cancelled is the cause of a handler's context when the hub cancelled the task.
-type cancelled struct{ reason string }
-
-func (cancelled) Error() string { return "the hub cancelled the task" }
-
 // jobKey is the key of the job in the context of its handler.
 type jobKey struct{}
 
 // onTask passes a task to the handlers, or refuses it for now. REJECTED would mean that the agent
 // never takes it.
 func (w *worker) onTask(ctx context.Context, m wire.Message, p wire.Task) error {
-	j := &job{ref: wire.TaskRef{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, message: m, task: p, start: time.Now()}
+	j := &job{worker: w, ref: wire.TaskRef{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, message: m, task: p, start: time.Now()}
 	if refused := w.tasks.Add(p.TaskID, j); refused != nil {
 		return w.send(ctx, wire.TypeTaskError, "", wire.TaskErrorOf(j.ref, refused, nil))
 	}
@@ -42,7 +38,7 @@ func (w *worker) onCancelled(p wire.TaskCancelled) error {
 	if !found || (p.ExecutionID != "" && p.ExecutionID != j.ref.ExecutionID) {
 		return nil // it has ended meanwhile
 	}
-	w.tasks.Cancel(p.TaskID, cancelled{cmp.Or(p.Reason, "cancelled")}, nil)
+	w.tasks.Cancel(p.TaskID, core.NewFault(core.CodeCancelled, "%s", cmp.Or(p.Reason, "cancelled")), nil)
 	return nil
 }
 
@@ -75,14 +71,14 @@ func (w *worker) handleJob(ctx context.Context, j *job) error {
 
 // outcome returns the end that the handler reported, else the one for its error.
 func (j *job) outcome(ctx context.Context, err error) core.Body {
-	var why cancelled
+	var why *core.Fault // of a cancel
 	switch end := j.output.reportedEnd(); {
 	case end != nil:
 		return end
 	case err == nil:
 		return core.Done{}
 	case errors.As(context.Cause(ctx), &why):
-		return core.Cancelled{Reason: why.reason}
+		return core.Cancelled{Reason: why.Message}
 	}
 	return core.Failed{Fault: core.AsFault(err)}
 }

@@ -173,7 +173,7 @@ func (i Item) Bodies() ([]core.Body, error) {
 		}
 		bs = append(bs, b)
 	}
-	if f := i.ForeignFrame; f != nil {
+	if f := i.ForeignFrame; f != nil && f.Dialect != Dialect { // else it is no frame of another dialect
 		bs = append(bs, core.ForeignFrame{Dialect: f.Dialect, Name: f.Name})
 	}
 	return bs, nil
@@ -270,7 +270,7 @@ func (c *toolCall) input() string {
 func AgentMaySend(k core.Kind) bool {
 	switch k {
 	case core.KindText, core.KindThinking, core.KindToolCall, core.KindToolState, core.KindToolResult, core.KindUsage, core.KindFile,
-		core.KindSessionStarted, core.KindSessionLost:
+		core.KindSessionStarted, core.KindSessionLost, core.KindForeign:
 		return true
 	}
 	return false
@@ -279,7 +279,7 @@ func AgentMaySend(k core.Kind) bool {
 // progressShape names the members of an agent's task_progress that the hub knows.
 var progressShape = func() shape {
 	s := shape{"requestId": nil, "taskId": nil, "executionId": nil, "seq": nil}
-	for _, name := range []string{"text", "thinking", "toolCall", "toolState", "toolResult", "usage", "file", "session"} {
+	for _, name := range []string{"text", "thinking", "toolCall", "toolState", "toolResult", "usage", "file", "session", "foreign"} {
 		s[name] = nil
 	}
 	return s

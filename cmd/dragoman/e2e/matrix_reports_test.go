@@ -36,6 +36,8 @@ func (x *exchange) reportBody(body core.Body) {
 		x.report("tool", "%s", b.State)
 	case core.ToolResult:
 		x.report("tool", "result %s", b.Output)
+	case core.ForeignFrame:
+		x.report("foreign", "%s %s", b.Dialect, b.Name)
 	case core.ApprovalRequested:
 		x.report("approval", "asked %s", b.Name)
 	case core.ApprovalDecided:

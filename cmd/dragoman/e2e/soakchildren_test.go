@@ -14,6 +14,9 @@ import (
 // names: text, native, editor, pi, or MCP as a pack.
 const playsChild = "TEST_PLAYS_CHILD"
 
+// toldBeside is a request to say also what a dialect of the hub may have no words for.
+const toldBeside = "beside"
+
 // child is a program that the hub runs. It answers every request with slowAnswer.
 type child struct {
 	mu  sync.Mutex
@@ -98,10 +101,17 @@ func (c *child) editor(m map[string]any) {
 		for _, b := range blocks {
 			asked += textAt(b, "text")
 		}
+		update := func(kind string, more map[string]any) {
+			more["sessionUpdate"] = kind
+			c.say(map[string]any{"jsonrpc": "2.0", "method": "session/update", "params": map[string]any{"sessionId": at(m, "params", "sessionId"), "update": more}})
+		}
+		if asked == toldBeside {
+			update("plan", map[string]any{"entries": []any{map[string]any{"content": "think", "priority": "high", "status": "pending"}}})
+			update("available_commands_update", map[string]any{"availableCommands": []any{}})
+			update("from_the_future", map[string]any{"mood": "fine"})
+		}
 		for _, w := range words(asked) {
-			c.say(map[string]any{"jsonrpc": "2.0", "method": "session/update", "params": map[string]any{
-				"sessionId": at(m, "params", "sessionId"), "update": map[string]any{"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": w}},
-			}})
+			update("agent_message_chunk", map[string]any{"content": map[string]any{"type": "text", "text": w}})
 		}
 		c.reply(m["id"], map[string]any{"stopReason": "end_turn"})
 	case "session/cancel", "":
@@ -122,6 +132,10 @@ func (c *child) pi(m map[string]any) {
 	}
 	asked := textAt(m, "message")
 	c.say(map[string]any{"type": "agent_start"})
+	if asked == toldBeside {
+		c.say(map[string]any{"type": "extension_ui_request", "id": "u", "method": "setStatus", "statusKey": "k", "statusText": "fine"})
+		c.say(map[string]any{"type": "from_the_future", "mood": "fine"})
+	}
 	c.say(map[string]any{"type": "message_start", "message": map[string]any{"role": "assistant", "content": []any{}}})
 	for _, w := range words(asked) {
 		c.say(map[string]any{"type": "message_update", "assistantMessageEvent": map[string]any{"type": "text_delta", "contentIndex": 0, "delta": w}})

@@ -65,6 +65,10 @@ type AskFunc func(ctx context.Context, to, content string) (string, error)
 // other agents: nil if agents of the dialect cannot.
 type JoinFunc func(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error
 
+// ServeFunc joins a hub as an agent whose tasks work does, until the connection ends. joined is called when the
+// hub has accepted the agent.
+type ServeFunc func(ctx context.Context, to Hub, card core.Card, work func(context.Context, agent.Turn) error, joined func(), log *slog.Logger) error
+
 // JoinCoven is the JoinFunc of Coven.
 func JoinCoven(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), _ *slog.Logger) error {
 	return JoinCovenWith(ctx, to, card, handle, covenclient.WorkOptions{Joined: func(*wire.Welcome) { joined(AskByTool) }})
@@ -77,8 +81,8 @@ func JoinCovenWith(ctx context.Context, to Hub, card core.Card, handle core.Hand
 	})
 }
 
-// ServeCoven joins by Coven as an agent whose tasks work does.
-func ServeCoven(ctx context.Context, to Hub, card core.Card, work func(context.Context, agent.Turn) error, joined func()) error {
+// ServeCoven is the ServeFunc of Coven.
+func ServeCoven(ctx context.Context, to Hub, card core.Card, work func(context.Context, agent.Turn) error, joined func(), _ *slog.Logger) error {
 	return overCoven(ctx, to, func(ctx context.Context, conn covenConn) error {
 		return covenclient.Serve(ctx, conn, card, work, func(*wire.Welcome) { joined() })
 	})
@@ -138,11 +142,24 @@ func (p Hub) grpcAddr(ctx context.Context) (string, error) {
 
 // JoinParallax is the JoinFunc of Parallax.
 func JoinParallax(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error {
-	conn, err := DialWebSocket(ctx, to, "/ws/agent", http.Header{"X-Agent-Id": {string(card.ID)}}, MaxParallaxBytes)
+	conn, err := dialParallax(ctx, to, card)
 	if err != nil {
 		return err
 	}
 	return parallaxclient.Work(ctx, conn, card, handle, parallaxclient.WorkOptions{Secret: to.SigningSecret, Registered: func(a *parallaxclient.Agent) { joined(askByRequest(a)) }, Link: LinkOptions, Log: log})
+}
+
+// ServeParallax is the ServeFunc of Parallax.
+func ServeParallax(ctx context.Context, to Hub, card core.Card, work func(context.Context, agent.Turn) error, joined func(), log *slog.Logger) error {
+	conn, err := dialParallax(ctx, to, card)
+	if err != nil {
+		return err
+	}
+	return parallaxclient.Serve(ctx, conn, card, work, parallaxclient.WorkOptions{Secret: to.SigningSecret, Registered: func(*parallaxclient.Agent) { joined() }, Link: LinkOptions, Log: log})
+}
+
+func dialParallax(ctx context.Context, to Hub, card core.Card) (*ws.Conn, error) {
+	return DialWebSocket(ctx, to, "/ws/agent", http.Header{"X-Agent-Id": {string(card.ID)}}, MaxParallaxBytes)
 }
 
 // JoinACP is the JoinFunc of ACP.
@@ -152,11 +169,24 @@ func JoinACP(ctx context.Context, to Hub, card core.Card, handle core.Handler, j
 
 // JoinACPWith joins by ACP with more options.
 func JoinACPWith(ctx context.Context, to Hub, card core.Card, handle core.Handler, opts acpclient.WorkOptions) error {
-	conn, err := DialWebSocket(ctx, to, "/ws/acp", http.Header{"X-Agent-Id": {string(card.ID)}}, MaxACPBytes)
+	conn, err := dialACP(ctx, to, card)
 	if err != nil {
 		return err
 	}
 	return acpclient.Work(ctx, conn, card, handle, opts)
+}
+
+// ServeACP is the ServeFunc of ACP.
+func ServeACP(ctx context.Context, to Hub, card core.Card, work func(context.Context, agent.Turn) error, joined func(), log *slog.Logger) error {
+	conn, err := dialACP(ctx, to, card)
+	if err != nil {
+		return err
+	}
+	return acpclient.Serve(ctx, conn, card, work, acpclient.WorkOptions{Joined: joined, Link: LinkOptions, Log: log})
+}
+
+func dialACP(ctx context.Context, to Hub, card core.Card) (*ws.Conn, error) {
+	return DialWebSocket(ctx, to, "/ws/acp", http.Header{"X-Agent-Id": {string(card.ID)}}, MaxACPBytes)
 }
 
 // JoinNative is the JoinFunc of the native dialect.
@@ -168,11 +198,24 @@ func JoinNative(ctx context.Context, to Hub, card core.Card, handle core.Handler
 
 // JoinNativeWith joins by the native dialect with more options.
 func JoinNativeWith(ctx context.Context, to Hub, card core.Card, handle core.Handler, opts nativeclient.WorkOptions) error {
-	conn, err := DialWebSocket(ctx, to, "/ws/native", http.Header{"X-Agent-Id": {string(card.ID)}}, MaxNativeBytes)
+	conn, err := dialNative(ctx, to, card)
 	if err != nil {
 		return err
 	}
 	return nativeclient.Work(ctx, conn, card, handle, opts)
+}
+
+// ServeNative is the ServeFunc of the native dialect.
+func ServeNative(ctx context.Context, to Hub, card core.Card, work func(context.Context, agent.Turn) error, joined func(), log *slog.Logger) error {
+	conn, err := dialNative(ctx, to, card)
+	if err != nil {
+		return err
+	}
+	return nativeclient.Serve(ctx, conn, card, work, nativeclient.WorkOptions{Joined: func(*nativeclient.Client) { joined() }, Link: LinkOptions, Log: log})
+}
+
+func dialNative(ctx context.Context, to Hub, card core.Card) (*ws.Conn, error) {
+	return DialWebSocket(ctx, to, "/ws/native", http.Header{"X-Agent-Id": {string(card.ID)}}, MaxNativeBytes)
 }
 
 // askNatively is the AskFunc of a native agent.

@@ -59,7 +59,9 @@ Of the environment it gets PATH, HOME, LANG, TMPDIR and what --env names; a text
 gets all of it.
 
 --dialect says how the agent joins the hub, and may be left out: a native command joins by
-native, all others by coven. A text command may also join by parallax, acp or native.
+native alone, all others by coven. They may also join by parallax, acp or native: native
+loses nothing of what the command says; parallax and acp have no approvals, which are denied,
+and no questions to people.
 
 A text command finds the rest of a request (data, attachments, history) as JSON in the
 file named by the variable DRAGOMAN_REQUEST. Over Coven, Parallax and native it gets
@@ -84,7 +86,7 @@ a notice as a request with its topic and data.`,
 		case !slices.Contains(config.Speaks, a.speaks):
 			return usagef("--speaks %q: use %s", a.speaks, choice(a.speaks, config.Speaks))
 		case a.speaks != config.SpeaksText:
-			return runSpeaking(c.Context(), io, a.entry(args), a.name, a.dialect, a.to, *a.wait, *a.stopTimeout)
+			return a.runSpeaking(c.Context(), io, a.entry(args))
 		}
 		return a.runText(c, io, args)
 	}
@@ -140,8 +142,8 @@ func (a *agentFlags) runText(c *cobra.Command, io Streams, args []string) error 
 	}
 	at := a.to.address()
 	var err error
-	if at.SigningSecret, err = secretOf(a.secretFile); err != nil || at.SigningSecret != nil && a.dialect != parallax.Dialect {
-		return &exit{ExitUsage, cmp.Or(err, errors.New("--signing-secret: only Parallax agents sign"))}
+	if at.SigningSecret, err = signingSecret(a.secretFile, a.dialect); err != nil {
+		return err
 	}
 	err = a.stay(c.Context(), io, at, card, args)
 	if errors.Is(err, client.ErrNotAccepted) {
@@ -171,8 +173,8 @@ func (a *agentFlags) checkText(c *cobra.Command, args []string) error {
 	if err := a.to.checkGRPC(); err != nil {
 		return err
 	}
-	if a.dialect != coven.Name && a.to.grpc != "" {
-		return usagef("--dialect %s does not use --grpc-addr: use --hub", a.dialect)
+	if err := checkNoGRPC(a.dialect, a.to); err != nil {
+		return err
 	}
 	if err := refuseEmpty(c, "capability", "domain", "grpc-addr"); err != nil {
 		return err
@@ -196,6 +198,14 @@ func checkJoins(dialect string) error {
 		return usagef("--dialect %q is what a command speaks, not how it joins: write --speaks %[1]s", dialect)
 	}
 	return usagef("--dialect %q: use %s", dialect, choice(dialect, slices.Sorted(maps.Keys(joins))))
+}
+
+// checkNoGRPC returns a usage error for a gRPC address where the agent does not join by it.
+func checkNoGRPC(dialect string, to *hubFlags) error {
+	if dialect != coven.Name && to.grpc != "" {
+		return usagef("--dialect %s does not use --grpc-addr: use --hub", dialect)
+	}
+	return nil
 }
 
 // checkGRPC returns a usage error for a gRPC address beside several hubs.
@@ -247,6 +257,18 @@ func checkNames(card core.Card) error {
 		}
 	}
 	return nil
+}
+
+// signingSecret returns the secret to sign with in a dialect; nil for none. The error is one of usage.
+func signingSecret(path, dialect string) ([]byte, error) {
+	secret, err := secretOf(path)
+	if err == nil && secret != nil && dialect != parallax.Dialect {
+		err = errors.New("--signing-secret: only Parallax agents sign")
+	}
+	if err != nil {
+		return nil, &exit{ExitUsage, err}
+	}
+	return secret, nil
 }
 
 // secretOf reads a signing secret from a file, without its line end.

@@ -28,12 +28,16 @@ import (
 )
 
 // runSpeaking runs a command that speaks a dialect itself, as an agent of the hub.
-func runSpeaking(ctx context.Context, streams Streams, e config.Agent, name, dialect string, to *hubFlags, patience, stopTimeout time.Duration) error {
-	joins := coven.Name
-	if e.Dialect == config.SpeaksNative {
-		joins = native.Dialect
+func (a *agentFlags) runSpeaking(ctx context.Context, streams Streams, e config.Agent) error {
+	at := a.to.address()
+	joins, err := joinsBy(a.dialect, e.Dialect)
+	if err == nil {
+		at.SigningSecret, err = signingSecret(a.secretFile, joins)
 	}
-	if err := checkSpeaking(e, dialect, joins, to); err != nil {
+	if err == nil {
+		err = checkSpeaking(e, joins, a.to)
+	}
+	if err != nil {
 		return err
 	}
 	if err := checkEntry(e, streams.Err); err != nil {
@@ -42,11 +46,10 @@ func runSpeaking(ctx context.Context, streams Streams, e config.Agent, name, dia
 	log := newLog(streams.Err, "info", "auto")
 	launcher := &supervisor.Launcher{Log: log, Guard: newGuard()}
 	defer launcher.Guard.Close()
-	ctx, stop := untilLeft(ctx, launcher.Guard, stopTimeout, log)
+	ctx, stop := untilLeft(ctx, launcher.Guard, *a.stopTimeout, log)
 	defer stop()
-	s := speaking{entry: e, name: cmp.Or(name, e.Name), joins: joins, at: to.address(), patience: patience, log: log, begun: new(atomic.Bool), tries: new(atomic.Uint32)}
+	s := speaking{entry: e, name: cmp.Or(a.name, e.Name), joins: joins, at: at, patience: *a.wait, log: log, begun: new(atomic.Bool), tries: new(atomic.Uint32)}
 	opts := supervisor.Options{Launcher: launcher, HTTP: http.DefaultClient, Version: service.Version, Log: log}
-	var err error
 	if e.Dialect == config.SpeaksNative {
 		err = supervisor.RunNative(ctx, e, opts, supervisor.NativeHub{Connect: s.connect, Bridge: s.bridge})
 	} else {
@@ -59,28 +62,39 @@ func runSpeaking(ctx context.Context, streams Streams, e config.Agent, name, dia
 		log.Info("left", "agent", e.Name)
 	}
 	if errors.Is(err, client.ErrNotAccepted) {
-		return client.NotHub(to.hub, to.named(), err.Error())
+		return client.NotHub(a.to.hub, a.to.named(), err.Error())
 	}
 	return err
 }
 
 // checkSpeaking returns a usage error for flags that do not fit a command that speaks a dialect.
-func checkSpeaking(e config.Agent, dialect, joins string, to *hubFlags) error {
+func checkSpeaking(e config.Agent, joins string, to *hubFlags) error {
 	switch {
 	case e.Name == "":
 		return usagef("--name is missing: name the agent, before the command")
-	case dialect != "" && dialect != joins:
-		return usagef("--dialect %s: a command that speaks %s joins by %s: leave it out", dialect, e.Dialect, joins)
 	case e.MaxConcurrent < 1:
 		return usagef("--concurrent %d: want at least 1", e.MaxConcurrent)
 	}
 	if err := to.checkGRPC(); err != nil {
 		return err
 	}
-	if joins != coven.Name && to.grpc != "" {
-		return usagef("--speaks %s does not use --grpc-addr: use --hub", e.Dialect)
+	return checkNoGRPC(joins, to)
+}
+
+// joinsBy returns the dialect by which a command joins that speaks one, or a usage error. A native command
+// speaks with the hub itself.
+func joinsBy(dialect, speaks string) (string, error) {
+	usual := coven.Name
+	if speaks == config.SpeaksNative {
+		usual = native.Dialect
 	}
-	return nil
+	switch {
+	case dialect == "", dialect == usual:
+		return usual, nil
+	case speaks == config.SpeaksNative:
+		return "", usagef("--dialect %s: a command that speaks native joins by native: leave it out", dialect)
+	}
+	return dialect, checkJoins(dialect)
 }
 
 // checkEntry returns a usage error for an agent that cannot be started, and warns of what may
@@ -127,11 +141,11 @@ func (s speaking) joined(then func()) func() {
 	}
 }
 
-// serve joins by Coven, and again whenever the connection is lost.
+// serve joins the hub, and again whenever the connection is lost.
 func (s speaking) serve(ctx context.Context, card core.Card, work func(context.Context, coreagent.Turn) error) error {
 	card.Name = s.name
 	return agent.Stay(ctx, s.log, s.patience, atEach(s.at, func(ctx context.Context, at client.Hub, joined func()) error {
-		return client.ServeCoven(ctx, at, card, work, s.joined(joined))
+		return service.Serves()[s.joins](ctx, at, card, work, s.joined(joined), slog.New(&agent.DelayedLog{Handler: s.log.Handler(), Begun: s.begun}))
 	})...)
 }
 

@@ -35,8 +35,9 @@ type Dialect struct {
 	// Close frees the shared state after the last connection.
 	Close func(*Service)
 
-	// Join joins a hub as an agent.
-	Join client.JoinFunc
+	// Join joins a hub as an agent that a handler is, Serve as one that takes turns: both, or neither.
+	Join  client.JoinFunc
+	Serve client.ServeFunc
 
 	// LargeMessages are the gRPC methods with larger messages than usual, and the size.
 	LargeMessages map[string]int
@@ -47,13 +48,13 @@ type Dialect struct {
 func Dialects() []Dialect {
 	return []Dialect{
 		{
-			Name: coven.Name, Translation: coven.Translation, Mount: (*Service).mountCoven, Join: client.JoinCoven,
+			Name: coven.Name, Translation: coven.Translation, Mount: (*Service).mountCoven, Join: client.JoinCoven, Serve: client.ServeCoven,
 			LargeMessages: map[string]int{wire.PackService_ToolResult_FullMethodName: coven.MaxResultBytes},
 		},
-		{Name: parallax.Dialect, Translation: parallax.Translation, Mount: (*Service).mountParallax, Drain: (*Service).drainParallax, Join: client.JoinParallax},
+		{Name: parallax.Dialect, Translation: parallax.Translation, Mount: (*Service).mountParallax, Drain: (*Service).drainParallax, Join: client.JoinParallax, Serve: client.ServeParallax},
 		{Name: pi.Name, Translation: pi.Translation, Open: (*Service).openPi, Mount: (*Service).mountPi, Drain: (*Service).drainPi, Close: (*Service).closePi},
-		{Name: acp.Dialect, Translation: acp.Translation, Open: (*Service).openACP, Mount: (*Service).mountACP, Drain: (*Service).drainACP, Join: client.JoinACP},
-		{Name: native.Dialect, Translation: native.Translation, Mount: (*Service).mountNative, Join: client.JoinNative},
+		{Name: acp.Dialect, Translation: acp.Translation, Open: (*Service).openACP, Mount: (*Service).mountACP, Drain: (*Service).drainACP, Join: client.JoinACP, Serve: client.ServeACP},
+		{Name: native.Dialect, Translation: native.Translation, Mount: (*Service).mountNative, Join: client.JoinNative, Serve: client.ServeNative},
 		{Name: pirpc.Name, Translation: pirpc.Translation},
 		{Name: a2awire.Dialect, Translation: a2a.Translation, Open: (*Service).openA2A, Mount: (*Service).mountA2A, Drain: (*Service).drainA2A},
 		{Name: editor.Dialect, Translation: editor.Translation, Mount: (*Service).mountEditor},
@@ -64,13 +65,23 @@ func Dialects() []Dialect {
 
 // Joins returns the dialects in which the program can join a hub as an agent.
 func Joins() map[string]client.JoinFunc {
-	joins := map[string]client.JoinFunc{}
+	return having(func(d Dialect) client.JoinFunc { return d.Join })
+}
+
+// Serves returns the same dialects for agents that take turns.
+func Serves() map[string]client.ServeFunc {
+	return having(func(d Dialect) client.ServeFunc { return d.Serve })
+}
+
+// having returns a function of the dialects that have it, by their names.
+func having[F client.JoinFunc | client.ServeFunc](of func(Dialect) F) map[string]F {
+	all := map[string]F{}
 	for _, d := range Dialects() {
-		if d.Join != nil {
-			joins[d.Name] = d.Join
+		if f := of(d); f != nil {
+			all[d.Name] = f
 		}
 	}
-	return joins
+	return all
 }
 
 // translations returns the declarations of all dialects.
