@@ -49,7 +49,8 @@ func ProgramOf(argv []string) Program {
 }
 
 // Handler answers requests by running a command: the content is its stdin, its stdout is
-// streamed as text, and a non-zero exit is a failure with the end of its stderr. Each request
+// streamed as text, and a non-zero exit is a failure with the end of its stderr. What it has left in
+// the background has 2 s to finish its output. Each request
 // has its own process group, which is killed when the request is cancelled; on Windows the
 // command alone is, and what it has started goes on. The rest of a
 // request is JSON in the file that DRAGOMAN_REQUEST names. Failed runs are logged without
@@ -92,6 +93,9 @@ func Handler(p Program, stderr io.Writer, log *slog.Logger) core.Handler {
 			p.Started(cmd.Process.Pid, exited)
 		}
 		err = cmd.Wait()
+		if errors.Is(err, exec.ErrWaitDelay) {
+			err = nil // it has succeeded, and left a process that holds its output
+		}
 		close(exited)
 		_ = procgroup.Kill(cmd.Process) // remaining child processes
 		switch {

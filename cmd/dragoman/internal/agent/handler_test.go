@@ -14,6 +14,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // answerOf runs a command as a handler and returns its answer.
@@ -45,6 +46,16 @@ func TestAFailedCommandReportsTheEndOfItsStderr(t *testing.T) {
 	}
 	if _, err = answerOf(t.Context(), core.Request{}, "no-such-command-here"); err == nil || !strings.Contains(err.Error(), "no-such-command-here") {
 		t.Errorf("got %v, want the name of the missing command", err)
+	}
+}
+
+func TestAProcessLeftInTheBackgroundFailsNoAnswer(t *testing.T) {
+	tier.Full(t, "the output of a command is waited for as long as it is in reality")
+	for script, want := range map[string]string{"printf whole; sleep 600 &": "", "printf whole; sleep 600 & exit 3": "exit status 3"} {
+		got, err := answerOf(t.Context(), core.Request{Content: strings.Repeat("x", 1<<20)}, "sh", "-c", script)
+		if got != "whole" || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %q and %v, want the output and what the exit status says: %q", script, got, err, want)
+		}
 	}
 }
 
