@@ -336,9 +336,40 @@ func TestAWorkerIgnoresDuplicatesAndRefusesExcessTasks(t *testing.T) {
 				t.Errorf("got %+v, want CANCELLED, %s", e, want)
 			}
 		}
-		hub.send(`{"type":"error","id":"m","payload":{"code":"AUTHENTICATION_EXPIRED","message":"Token has expired","fatal":true}}`)
-		if err := <-worked; core.AsFault(err).Message != "Token has expired" {
-			t.Errorf("work: got %v, want that the token has expired", err)
+		_ = hubEnd.Close(link.Reason{Cause: link.Normal})
+		if err := <-worked; err != nil {
+			t.Errorf("work: got %v, want a normal end", err)
 		}
 	})
 }
+
+// "Fatal errors require reconnection": only an agent that the hub does not want gets a Fault.
+func TestAFatalErrorEndsTheConnectionAndNotTheAgent(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent    string
+		refused bool
+	}{
+		"its token has expired":   {`{"type":"error","id":"m","payload":{"code":"AUTHENTICATION_EXPIRED","message":"Token has expired","fatal":true}}`, false},
+		"its task did not end":    {`{"type":"error","id":"m","payload":{"code":"TIMEOUT","message":"the task did not end","fatal":true}}`, false},
+		"it was slow to register": {`{"type":"error","id":"m","payload":{"code":"REGISTER_TIMEOUT","message":"no register","fatal":true}}`, false},
+		"it was replaced":         {`{"type":"error","id":"m","payload":{"code":"REPLACED","message":"another has the id","fatal":true}}`, true},
+		"its id is taken":         {`{"type":"error","id":"register","payload":{"code":"DUPLICATE_NAME","message":"taken","fatal":true}}`, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			mine, hubEnd := coretest.Pipe[[]byte, []byte](16)
+			worked := make(chan error, 1)
+			go func() {
+				worked <- parallaxclient.Work(t.Context(), mine, core.Card{ID: "w"}, silence, parallaxclient.WorkOptions{})
+			}()
+			hub := &peer{setup: &setup{T: t}, conn: hubEnd}
+			hub.receive(wire.TypeRegister)
+			hub.send(c.sent)
+			err := <-worked
+			if _, isFault := errors.AsType[*core.Fault](err); isFault != c.refused || err == nil {
+				t.Errorf("%s: got %v, want a Fault: %t", name, err, c.refused)
+			}
+		})
+	}
+}
+
+func silence(context.Context, core.Request, func(core.Body) error) error { return nil }

@@ -38,7 +38,7 @@ type WorkOptions struct {
 // cancelled or the connection ends.
 //
 // When ctx ends, Work disconnects and returns nil. Else it returns a Fault if the hub
-// refused the agent, nil if the hub closed the connection normally, or the *link.Reason for its end. ctx may
+// refused the agent or replaced it, nil if the hub closed the connection normally, or the *link.Reason for its end. ctx may
 // carry an [agent.Leave].
 func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, handle core.Handler, opts WorkOptions) error {
 	if opts.Log == nil {
@@ -221,10 +221,15 @@ func (w *worker) onRegistered(p wire.Registered) error {
 	return nil
 }
 
+// onError handles an error of the hub. A fatal one is answered by another connection (specification, section Fatal
+// Errors), unless it is the agent that the hub does not want.
 func (w *worker) onError(m wire.Message, p wire.Refusal) error {
-	if m.ID == registerID || p.Fatal {
+	switch {
+	case m.ID == registerID, p.Fatal && p.Code == wire.Replaced:
 		w.refused = wire.TaskError{Error: wire.ErrorDetail{Code: p.Code, Message: p.Message}}.Fault()
 		return link.Because(link.Protocol, "the hub refused the agent: %s", p.Message)
+	case p.Fatal:
+		return link.Because(link.Protocol, "the hub ended the connection: %s: %s", p.Code, p.Message)
 	}
 	w.opts.Log.Warn("the hub refused a message", "id", m.ID, "code", p.Code, "message", p.Message)
 	return nil
