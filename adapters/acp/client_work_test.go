@@ -170,16 +170,25 @@ func TestAnAgentAcknowledgesADelegateBeforeItsWorkIsDone(t *testing.T) {
 }
 
 func TestAnAgentSendsNoResultOfADelegateThatWantsNoReport(t *testing.T) {
-	handle := func(_ context.Context, _ core.Request, say func(core.Body) error) error {
+	var sent chan struct{}
+	handle := func(_ context.Context, r core.Request, say func(core.Body) error) error {
+		if r.Intent == core.IntentDelegate {
+			<-sent
+		}
 		return say(core.Done{Text: "sent"})
 	}
 	workFor(t, core.Card{ID: "kit"}, handle, func(t *testing.T, h *playedHub) {
+		sent = make(chan struct{})
 		h.expect(wire.KindCapabilities, "", new(wire.Capabilities))
 		h.say(`{"id":"d1","from":"rest","kind":"delegate","payload":{"task":"send it","report_back":false}}`)
 		var ack wire.Ack
-		if h.expect(wire.KindAck, "d1", &ack); !ack.Accepted {
+		if h.expect(wire.KindAck, "d1", &ack); !ack.Accepted { // the caller waits for it, and not for the outcome
 			t.Errorf("ack: got %+v, want accepted", ack)
 		}
+		h.say(`{"id":"q1","from":"rest","kind":"query","payload":{"question":"?"}}`)
+		h.expectNothing()
+		close(sent)
+		h.expect(wire.KindResponse, "q1", new(wire.Response))
 		h.expectNothing()
 	})
 }

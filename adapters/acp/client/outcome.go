@@ -36,10 +36,14 @@ func (w *worker) answer(all, ctx context.Context, t *task, handle core.Handler) 
 		ctx, done = context.WithDeadline(ctx, t.req.Deadline)
 		defer done()
 	}
-	if t.e.Kind == wire.KindDelegate && t.req.ReportBack {
+	err := context.Cause(ctx)
+	acked := err == nil && t.e.Kind == wire.KindDelegate
+	if acked && !t.req.ReportBack {
+		w.tasks.Release(t.e.ID) // for the hub the ack is its end: it may send the next, which waits
+	}
+	if acked {
 		_ = w.reply(all, t.e, wire.KindAck, wire.Ack{Accepted: true}) // if it cannot be sent, nor can the rest
 	}
-	err := context.Cause(ctx)
 	if err == nil {
 		err = handle(context.WithValue(ctx, outcomeKey{}, o), t.req, o.say(ctx))
 	}
@@ -56,10 +60,7 @@ func (w *worker) answer(all, ctx context.Context, t *task, handle core.Handler) 
 	last := o.envelope()
 
 	w.tasks.Release(t.e.ID) // from here on no cancel is added, and there is room for the next
-	if t.e.Kind == wire.KindDelegate && !t.req.ReportBack && o.end.Kind() == core.KindDone {
-		// For the hub the ack is the end of the task: it must not come before there is room.
-		_ = w.reply(all, t.e, wire.KindAck, wire.Ack{Accepted: true})
-	} else {
+	if !acked || t.req.ReportBack { // else nothing follows the ack
 		_ = w.send(all, last)
 	}
 	for _, c := range t.cancels {
