@@ -3,6 +3,7 @@ package pi_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/client"
@@ -127,6 +128,22 @@ func TestAClientIgnoresMembersAndEventsThatItDoesNotKnow(t *testing.T) {
 	}
 	if tr.Snapshots != "" || tr.StopReason != "" {
 		t.Errorf("got text %q and stop reason %q of an unknown event, want none", tr.Snapshots, tr.StopReason)
+	}
+}
+
+func TestAClientLeavesAServerOfAnotherMajorVersion(t *testing.T) {
+	for version, welcome := range map[string]bool{`"1.0.0"`: true, `"1.7.2"`: true, `"2.0.0"`: false, `"0.9.0"`: false, `"10.0.0"`: false, `null`: true} {
+		server, end := coretest.Pipe[[]byte, []byte](8)
+		s := testServer{t, server}
+		s.send(`{"type":"server_ready","data":{"serverVersion":"9","protocolVersion":` + version + `}}`)
+		c, err := client.Connect(t.Context(), end, nil)
+		var reason *link.Reason
+		if welcome != (err == nil) || err != nil && (!errors.As(err, &reason) || reason.Cause != link.Protocol || !strings.Contains(err.Error(), "version")) {
+			t.Errorf("version %s: got %v, want it taken: %t", version, err, welcome)
+		}
+		if err == nil {
+			c.Close()
+		}
 	}
 }
 

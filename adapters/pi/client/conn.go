@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -50,7 +51,8 @@ type Conn struct {
 
 // Connect starts reading conn and waits for server_ready. It calls on with every frame, one
 // at a time, and with a response before [Conn.Do] returns it; on must not wait for the
-// Conn. Connect returns the *link.Reason of the end of the connection, or the context's error. The
+// Conn. Connect returns the *link.Reason of the end of the connection, which is that the server speaks another major
+// version too, or the context's error. The
 // caller must call Close.
 func Connect(ctx context.Context, conn link.Conn[[]byte, []byte], on func(Frame)) (*Conn, error) {
 	c := &Conn{
@@ -87,6 +89,9 @@ func (c *Conn) receive(_ context.Context, raw []byte) error {
 	}
 	switch f.Type {
 	case "server_ready":
+		if err := checkVersion(f.Data); err != nil {
+			return err
+		}
 		c.mu.Lock()
 		if !c.greeted {
 			c.greeted = true
@@ -101,6 +106,21 @@ func (c *Conn) receive(_ context.Context, raw []byte) error {
 		if w != nil {
 			w <- f
 		}
+	}
+	return nil
+}
+
+// checkVersion returns why the connection ends if the server speaks another major version (section 2, Version
+// negotiation). One that names none is taken for this one.
+func checkVersion(ready json.RawMessage) error {
+	var said struct {
+		Version string `json:"protocolVersion"`
+	}
+	if len(ready) > 0 {
+		_ = strictjson.Decode(ready, strictjson.Limits{}, &said) // what is no object names no version
+	}
+	if major, _, _ := strings.Cut(said.Version, "."); major != "" && major != "1" {
+		return link.Because(link.Protocol, "the pi-server speaks version %.20q of the protocol, and this client 1: use a server of version 1, or a newer client", said.Version)
 	}
 	return nil
 }
