@@ -36,7 +36,7 @@ func joinInTime(ctx context.Context, connect func(ctx context.Context, joined fu
 const (
 	minBackoff = time.Second
 	maxBackoff = 30 * time.Second
-	// stoppingDelay is the longest for a hub that takes nothing new. It may be back at any moment.
+	// stoppingDelay is the longest for a hub that stops, or takes nothing new. It may be back at any moment.
 	stoppingDelay = 2 * time.Second
 )
 
@@ -61,15 +61,15 @@ func takesNobody(err error) bool {
 }
 
 // Stay joins, and joins again with a growing delay when the connection is lost. Only a
-// connection that lasted resets the delay, so that a hub that accepts the agent and drops it
-// at once is not flooded. While a hub stops or is drained and takes no agent, the delay is up to
-// [stoppingDelay] and does not grow. Stay waits up to patience for a hub that is not running yet. It
+// connection that lasted longer than the delay resets it, so that a hub that accepts the agent and drops it
+// at once is not flooded. After a hub that stopped, and while one stops or is drained and takes no agent, the
+// delay is up to [stoppingDelay] and does not grow. Stay waits up to patience for a hub that is not running yet. It
 // returns an error if it never joined, or if the hub refused the agent, unless that hub is drained or
 // stops. There is a connect for each hub that the agent may join, one at a time: the next one is tried at
 // once where a hub does not answer or takes nothing new, and first after a connection that was lost.
 func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ...func(ctx context.Context, joined func()) error) error {
 	s := &stay{log: log, hubs: hubs, wait: minBackoff}
-	retry := client.NewRetry(patience, mayCome, func(err error) {
+	retry := client.NewRetry(patience, func(err error) bool { return !s.in && mayCome(err) }, func(err error) {
 		log.Info("waiting for a hub", "for", config.FormatTime(patience), "reason", err.Error())
 	})
 	for {
@@ -144,11 +144,12 @@ func (s *stay) final(err error) error {
 
 // pause returns how long to wait before the next connection.
 func (s *stay) pause(err error) time.Duration {
-	if !s.since.IsZero() && time.Since(s.since) >= maxBackoff {
+	lasted := !s.since.IsZero() && time.Since(s.since) >= s.wait
+	if lasted {
 		s.wait = minBackoff
 	}
 	delay := s.wait
-	if s.turnedAway(err) {
+	if stops(err) && !lasted {
 		delay = stoppingDelay
 	} else {
 		s.wait = min(2*s.wait, maxBackoff)
@@ -156,10 +157,8 @@ func (s *stay) pause(err error) time.Duration {
 	return delay/2 + rand.N(delay/2)
 }
 
-// turnedAway reports whether the hub took nothing new.
-func (s *stay) turnedAway(err error) bool {
-	return s.since.IsZero() && (isStopping(err) || isNormal(err))
-}
+// stops reports whether the hub has closed the connection, or refused the agent, because it stops or is drained.
+func stops(err error) bool { return isStopping(err) || isNormal(err) }
 
 // tell logs why there is no connection now.
 func (s *stay) tell(err error, pause time.Duration) {
@@ -171,7 +170,7 @@ func (s *stay) tell(err error, pause time.Duration) {
 	switch {
 	case !s.since.IsZero():
 		s.log.Warn("the connection has ended: joining again", "reason", reason, "in", after)
-	case s.turnedAway(err):
+	case stops(err):
 		s.waits.log(s.log.Info, "waiting for the hub, which takes nothing new", "reason", reason)
 	default:
 		s.failures.log(s.log.Warn, "joining failed: trying again", "reason", reason, "in", after)
