@@ -88,6 +88,8 @@ func reasonOf(err error) link.Reason {
 		return link.Reason{Cause: link.Unauthorized, Code: closeUnauthenticated, Text: f.Message}
 	case errors.As(err, &f) && f.Code == core.CodeTimeout:
 		return *link.Because(link.Unresponsive, "%s", f.Message)
+	case errors.As(err, &f) && f.Code == core.CodeOverloaded:
+		return *link.Because(link.Overloaded, "%s", f.Message)
 	case errors.As(err, &f):
 		return *link.Because(link.ShuttingDown, "%s", f.Message)
 	}

@@ -150,6 +150,8 @@ func (c *connection) reasonOf(ctx context.Context, err error) link.Reason {
 		return link.Reason{Cause: link.ShuttingDown, Text: "shutting down", Err: err}
 	case errors.As(err, &f) && f.Code == core.CodeUnauthenticated:
 		return link.Reason{Cause: link.Unauthorized, Code: closeUnauthenticated, Text: f.Message}
+	case errors.As(err, &f) && f.Code == core.CodeOverloaded:
+		return *link.Because(link.Overloaded, "%s", f.Message)
 	case errors.As(err, &f):
 		return *link.Because(link.ShuttingDown, "%s", f.Message)
 	}

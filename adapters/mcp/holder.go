@@ -65,6 +65,8 @@ func (h *holder) begin(ctx context.Context, c *call) (_ context.Context, end fun
 	switch {
 	case h.gone != nil:
 		return nil, nil, h.gone
+	case h.session.Rejected() != nil:
+		return nil, nil, h.session.Rejected()
 	case c.stream && h.streams >= h.limits.MaxStreams:
 		return nil, nil, core.NewFault(core.CodeOverloaded, "%d streams are open under this token: close one, or poll tools/list", h.streams)
 	case !c.stream && h.calls >= h.limits.MaxCalls:

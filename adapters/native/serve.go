@@ -156,6 +156,8 @@ func reasonOf(f *core.Fault) *link.Reason {
 		return &link.Reason{Cause: link.Unauthorized, Code: closeUnauthenticated, Text: f.Message}
 	case core.CodeTimeout:
 		return link.Because(link.Unresponsive, "%s", f.Message)
+	case core.CodeOverloaded:
+		return link.Because(link.Overloaded, "%s", f.Message)
 	}
 	return link.Because(link.ShuttingDown, "%s", f.Message)
 }

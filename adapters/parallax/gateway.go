@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax/gateway"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -138,7 +139,18 @@ func (g *gatewayConn) Send(ctx context.Context, text []byte) error {
 	if err := g.conn.Send(ctx, m); err != nil {
 		return err
 	}
-	return &link.Reason{Cause: link.Unauthorized, Text: ack.Message}
+	return &link.Reason{Cause: refusalCause(text), Text: ack.Message}
+}
+
+// refusalCause returns why an agent is refused that gets an error in place of registered.
+func refusalCause(frame []byte) link.Cause {
+	if m, err := wire.Decode(frame); err == nil {
+		p, _ := wire.ReadPayload[wire.Refusal](m)
+		if f := (wire.TaskError{Error: wire.ErrorDetail{Code: p.Code}}).Fault(); f.Code == core.CodeOverloaded {
+			return link.Overloaded
+		}
+	}
+	return link.Unauthorized
 }
 
 // Close implements [link.Conn].

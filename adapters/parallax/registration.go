@@ -35,7 +35,10 @@ func (s *session) register(ctx context.Context, m wire.Message, p wire.Register)
 	if err != nil && !conflict {
 		f := core.AsFault(err)
 		agent.Close(f)
-		if f.Code == core.CodeUnreachable {
+		switch {
+		case agent.Rejected() != nil: // another register would fare no better
+			return s.fail(ctx, m.ID, wire.CodeOf(f), f.Message, link.Reason{Cause: link.Overloaded})
+		case f.Code == core.CodeUnreachable:
 			return s.refuseStopping(ctx, f)
 		}
 		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, f.Message)

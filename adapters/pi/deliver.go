@@ -147,8 +147,12 @@ func (c *connection) send(ctx context.Context, frames [][]byte) bool {
 	return true
 }
 
-// unauthenticated is why the hub ends a session whose principal is no longer valid.
-var unauthenticated = &core.Fault{Code: core.CodeUnauthenticated}
+// unauthenticated is why the hub ends a session whose principal is no longer valid, unreachable why it ends
+// all when it stops.
+var (
+	unauthenticated = &core.Fault{Code: core.CodeUnauthenticated}
+	unreachable     = &core.Fault{Code: core.CodeUnreachable}
+)
 
 // pump sends the client its outbox and the events that the hub has for it, until the link
 // closes or the hub stops.
@@ -162,6 +166,9 @@ func (c *connection) pump(ctx context.Context) {
 			return
 		case errors.Is(err, unauthenticated):
 			c.link.Close(link.Reason{Cause: link.Unauthorized, Text: core.AsFault(err).Message, Code: 1008})
+			return
+		case err != nil && !errors.Is(err, unreachable):
+			c.link.Close(link.Reason{Cause: link.Protocol, Text: core.AsFault(err).Message, Code: 1008})
 			return
 		case err != nil:
 			c.leave(ctx)

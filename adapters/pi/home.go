@@ -137,6 +137,14 @@ type visit struct {
 func (s *Server) visit(ctx context.Context, home string, conn link.Conn[[]byte, []byte], o ConnOptions) link.Reason {
 	o.Frames.Close() // they are kept at the home
 	opts := s.opts.Link
+	// The principal is one of this hub too: its credential may be revoked here, and the hub may stop.
+	here := s.hub.Connect(hub.Identity{Principal: o.Principal, Dialect: Name})
+	defer here.Close(nil)
+	if full := here.Rejected(); full != nil {
+		l := link.New(conn, opts)
+		l.Close(*overloaded(full.Message))
+		return l.Run(ctx, nil, nil)
+	}
 	there, err := s.hub.Visit(home, Name, o.Principal)
 	if err == nil {
 		defer there.Close(link.Reason{Cause: link.PeerGone})                                              // unless it was closed for another reason
@@ -153,9 +161,6 @@ func (s *Server) visit(ctx context.Context, home string, conn link.Conn[[]byte, 
 	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// The principal is one of this hub too: its credential may be revoked here, and the hub may stop.
-	here := s.hub.Connect(hub.Identity{Principal: o.Principal, Dialect: Name})
-	defer here.Close(nil)
 	var goroutines sync.WaitGroup
 	goroutines.Go(func() { l.Close(untilLeft(inner, here)) })
 	goroutines.Go(func() {

@@ -105,12 +105,14 @@ func (s *Server) newConnection(o ConnOptions) *connection {
 func (s *Server) attach(c *connection) *link.Reason {
 	s.engine.Lock()
 	defer s.engine.Unlock()
+	if full := c.hub.Rejected(); full != nil {
+		return overloaded(full.Message)
+	}
 	c.late = c.late || s.engine.Draining()
 	if c.transport == WebSocket {
 		if s.sockets >= s.opts.MaxConnections {
 			s.engine.Reject(command.OverConnections)
-			text := fmt.Sprintf("Connection limit reached (%d connections)", s.opts.MaxConnections)
-			return &link.Reason{Cause: link.Overloaded, Text: text, Code: 1013}
+			return overloaded(fmt.Sprintf("Connection limit reached (%d connections)", s.opts.MaxConnections))
 		}
 		s.sockets++
 	}
@@ -125,6 +127,11 @@ func (s *Server) attach(c *connection) *link.Reason {
 		c.Namespace.Conn = s.connected
 	}
 	return nil
+}
+
+// overloaded is why a connection for which there is no room ends.
+func overloaded(text string) *link.Reason {
+	return &link.Reason{Cause: link.Overloaded, Text: text, Code: 1013}
 }
 
 func (s *Server) detach(c *connection) {

@@ -85,10 +85,8 @@ func (s *Session) enter(card core.Card, opts JoinOptions) error {
 func (s *Session) mayEnter(id core.AgentID, opts JoinOptions) error {
 	h := s.hub
 	switch {
-	case s.refused != nil:
-		return s.refused
 	case s.closed:
-		return core.NewFault(core.CodeUnreachable, "the connection has ended")
+		return s.ended()
 	case h.end.reason != "":
 		return h.stopping()
 	case s.id != "" && !s.opts.OnlyByID:

@@ -305,10 +305,8 @@ func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 // admits returns why a session may open no task now. Callers hold mu.
 func (h *Hub) admits(s *Session) error {
 	switch {
-	case s.refused != nil:
-		return s.refused
 	case s.closed:
-		return core.NewFault(core.CodeUnreachable, "the connection has ended")
+		return s.ended()
 	case h.end.reason != "" && !h.finishes(s):
 		return h.stopping()
 	case h.tasks.FinishedBytes() > h.limits.FinishedBytes+h.limits.UnrecordedBytes:

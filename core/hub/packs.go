@@ -37,7 +37,7 @@ func (s *Session) provide(id string, tools []tool.Definition) error {
 	changed, err := h.packs.Provide(s.peer(), id, tools)
 	if s.Closed() { // maybe before the pack was there
 		s.leavePacks(errEnded)
-		return errEnded
+		return cmp.Or(s.Rejected(), errEnded)
 	}
 	if err != nil || !changed {
 		return err
@@ -101,8 +101,6 @@ func (s *Session) WatchTools() {
 		s.leavePacks(errEnded)
 	}
 }
-
-var errEnded = core.NewFault(core.CodeUnreachable, "the connection has ended")
 
 // leavePacks ends what the session provides, calls and watches.
 func (s *Session) leavePacks(reason *core.Fault) {

@@ -203,6 +203,24 @@ func (s *Session) Close(reason *core.Fault) {
 	}
 }
 
+// Rejected returns why the hub closed the session at once, such as for a quota; nil if it did not. A dialect whose
+// connection begins with an answer gives it there; the others get it from Next.
+func (s *Session) Rejected() *core.Fault {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	return s.refused
+}
+
+// ended returns why a closed session does nothing. Callers hold Hub.mu.
+func (s *Session) ended() *core.Fault {
+	if s.refused != nil {
+		return s.refused
+	}
+	return errEnded
+}
+
+var errEnded = core.NewFault(core.CodeUnreachable, "the connection has ended")
+
 // orphan is a task that lost its agent and found no other, and why it would fail.
 type orphan struct {
 	job *job
@@ -356,7 +374,7 @@ func (s *Session) child(thread core.ThreadID, frames *frame.Ring) *Session {
 	}
 	h.mu.Unlock()
 	if gone {
-		b.Close(core.NewFault(core.CodeUnreachable, "the connection has ended"))
+		b.Close(errEnded)
 	}
 	return b
 }

@@ -30,7 +30,7 @@ func (s *Session) subscribe(patterns []string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s.closed {
-		return core.NewFault(core.CodeUnreachable, "the connection has ended")
+		return s.ended()
 	}
 	return h.topics.Subscribe(s.peer(), s.subscriberID(), patterns)
 }

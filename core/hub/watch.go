@@ -23,7 +23,7 @@ func (v *views) add(t *task.Task, attach func() (*task.Reader, error)) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {
-		return core.NewFault(core.CodeUnreachable, "the connection has ended")
+		return errEnded
 	}
 	r, err := attach()
 	if err != nil {

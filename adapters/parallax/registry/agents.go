@@ -115,6 +115,9 @@ func (r *Registry) Watch(in *pb.WatchRequest, out grpc.ServerStreamingServer[pb.
 	var known []hub.AgentStatus // by id; their cards are those of the hub
 	watcher := r.hub.Connect(hub.Identity{Principal: r.opts.Principal(out.Context())})
 	defer watcher.Close(nil)
+	if full := watcher.Rejected(); full != nil {
+		return status.Error(codes.ResourceExhausted, full.Message)
+	}
 	for first := true; ; first = false {
 		now := slices.DeleteFunc(r.hub.Agents(watcher.Identity().Principal), func(a hub.AgentStatus) bool { return !able(a, in.GetCapabilities()) })
 		if !first || in.GetIncludeInitial() {

@@ -76,12 +76,14 @@ func TestALongConnectionResetsTheBackoff(t *testing.T) {
 }
 
 func TestAnAgentReconnectsWhileTheHubStillHoldsItsLostConnection(t *testing.T) {
-	taken := core.NewFault(core.CodeConflict, "agent a already registered")
+	taken, full := core.NewFault(core.CodeConflict, "agent a already registered"), core.NewFault(core.CodeOverloaded, "a has 1 connections, which is the limit")
 	began, err := connections(t, func(n int, joined func()) error {
 		switch n {
 		case 1, 5:
 			joined()
 			return lost
+		case 3:
+			return full
 		case 6:
 			return core.NewFault(core.CodeNotAuthorized, "a may not join")
 		}

@@ -132,8 +132,8 @@ func (s *stay) final(err error) error {
 		return errors.New(refused.Message)
 	case s.in && (client.IsNoHub(err) || isStopping(err)):
 		return nil // it is away, or starts; or it stops, or is drained, and will be started again
-	case s.in && isRefused && refused.Code == core.CodeConflict:
-		return nil // the hub may not have noticed yet that the previous connection is lost
+	case s.in && isRefused && (refused.Code == core.CodeConflict || refused.Code == core.CodeOverloaded):
+		return nil // the hub may not have noticed yet that the previous connection is lost, or has no room now
 	case isRefused && !client.IsNoHub(err):
 		return errors.New(refused.Message)
 	case !s.in && !isNormal(err):
