@@ -332,6 +332,17 @@ func TestEnvelopesForAnHTTPPeerAreResumableEvents(t *testing.T) {
 	}
 }
 
+// After a restart nothing is kept for a peer until it posts again: that its earlier id is unknown is said at once.
+func TestAStreamOfAnUnknownPeerThatContinuesBeginsWithAGap(t *testing.T) {
+	s := newServer(t, acp.HTTPOptions{})
+	r := s.read("kit", "another-hub-7")
+	if name, data := r.event(); name != "gap" || data != `{"missed":0}` {
+		t.Errorf("got %s %s, want a gap of unknown size", name, data)
+	}
+	s.post("kit", `{"id":"p1","kind":"ping","payload":{}}`)
+	r.expect(wire.KindDiscover) // and no second gap
+}
+
 func TestAnHTTPPeerAnswersAsAnAgent(t *testing.T) {
 	s := newServer(t, acp.HTTPOptions{})
 	r := s.read("fam", "") // a GET makes no peer

@@ -36,6 +36,15 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 			x.release(c)
 		}
 	}()
+	var waits *hub.Session // of a reader whose peer is not known
+	if c == nil {
+		waits = x.hub.Connect(hub.Identity{Principal: p, Dialect: Dialect})
+		defer waits.Close(nil)
+		if full := waits.Rejected(); full != nil {
+			x.refuse(w, wire.Envelope{}, full)
+			return
+		}
+	}
 	out := events{w, http.NewResponseController(w)}
 	_ = out.rc.SetReadDeadline(time.Time{}) // nothing more is read
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -45,17 +54,23 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 	if out.write(": what arrives for %s\n\n", id) != nil {
 		return
 	}
+	last := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id"))
 	if c == nil {
-		if c = x.awaitPeer(r.Context(), out, p, id, added); c == nil {
+		if last != "" && out.gap(0) != nil { // nothing is kept for a peer that is not known
 			return
 		}
+		last = ""
+		if c = x.awaitPeer(r.Context(), out, waits, id, added); c == nil {
+			return
+		}
+		waits.Close(nil) // the peer has a session of its own
 	}
 	c.countStream(1)
 	defer c.countStream(-1)
 	if c.discoverOnce(r) != nil {
 		return
 	}
-	at, unknown := c.mailbox.resume(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id")))
+	at, unknown := c.mailbox.resume(last)
 	if unknown && out.gap(0) != nil {
 		return
 	}
@@ -107,11 +122,10 @@ func (c *caller) sendMailbox(ctx context.Context, out events, at uint64, drains 
 
 // awaitPeer waits until the peer has made itself known by a POST, and returns its caller: a GET
 // makes no peer, as the page of another site can cause one. It returns nil once the reader is
-// gone, the hub closes, or the credential of the principal is no longer valid: a session of the
-// hub tells it that.
-func (x *HTTP) awaitPeer(ctx context.Context, out events, p core.Principal, id core.AgentID, added <-chan struct{}) *caller {
-	waits := x.hub.Connect(hub.Identity{Principal: p, Dialect: Dialect})
-	defer waits.Close(nil)
+// gone, the hub closes, or the credential of the principal is no longer valid: the session waits
+// tells it that.
+func (x *HTTP) awaitPeer(ctx context.Context, out events, waits *hub.Session, id core.AgentID, added <-chan struct{}) *caller {
+	p := waits.Identity().Principal
 	for {
 		pause, cancel := context.WithTimeout(ctx, keepAlive)
 		_, err := waits.NextOr(pause, added)
