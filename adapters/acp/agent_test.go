@@ -430,3 +430,18 @@ func TestARequestWithTheRefOfATaskJoinsItsChain(t *testing.T) {
 		s.ended(task)
 	})
 }
+
+func TestACharacterInTwoPiecesOfProgressIsOne(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit := s.agent("kit", `{"extensions":["progress"]}`)
+		task := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
+		id := kit.expect(wire.KindQuery).ID
+		for i, p := range []string{`"text":"a\ud83d"`, `"thinking":"hm"`, `"text":"\ude00b"`, `"text":"\ud83d"`} {
+			kit.send(`{"id":"p%d","kind":"progress","ref":"%s","payload":{"seq":%d,%s}}`, i, id, i+1, p)
+		}
+		kit.send(`{"id":"r","kind":"response","ref":"%s","payload":{"summary":"a poem"}}`, id)
+		if got := s.ended(task); got.Text != "a😀b�" {
+			t.Errorf("got %q, want a😀b�", got.Text)
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -24,10 +25,11 @@ type assignment struct {
 	noReport bool
 	// sentUsage and sentText are set once progress brought usage or text.
 	sentUsage, sentText bool
-	cancelSent          bool   // the peer was sent a cancel
-	cancelReason        string // of that cancel
-	endedByHub          bool   // the hub has ended the task, the peer perhaps not
-	endedByPeer         bool   // the peer has ended the task
+	cancelSent          bool         // the peer was sent a cancel
+	cancelReason        string       // of that cancel
+	endedByHub          bool         // the hub has ended the task, the peer perhaps not
+	endedByPeer         bool         // the peer has ended the task
+	pieces              agent.Pieces // of what came as progress
 }
 
 // agentSink sends the peer, as an agent, the events of a task that concern it.

@@ -102,7 +102,12 @@ func (s *session) handleProgress(ctx context.Context, e wire.Envelope, a *assign
 	s.mu.Lock()
 	a.sentUsage = a.sentUsage || body.Kind() == core.KindUsage
 	a.sentText = a.sentText || body.Kind() == core.KindText
+	piece, _ := e.Content().Get(body.Kind().String()).Piece()
+	body, half := a.pieces.Join(body, piece)
 	s.mu.Unlock()
+	if half && !a.verbatim {
+		return nil // the next piece has the other half
+	}
 	raw := e.Raw
 	if body.Kind() == core.KindForeign {
 		raw = nil // it is the name of a frame of another dialect, and no frame of this one
@@ -116,8 +121,14 @@ func (s *session) handleProgress(ctx context.Context, e wire.Envelope, a *assign
 func (s *session) end(a *assignment, bodies []core.Body, raw []byte) {
 	s.mu.Lock()
 	known := map[core.Kind]bool{core.KindUsage: a.sentUsage, core.KindText: a.sentText}
+	rest := a.pieces.Rest()
 	s.retire(a)
 	s.mu.Unlock()
+	if !a.verbatim { // an ACP peer has the halves
+		for _, b := range rest {
+			s.report(a, b, nil)
+		}
+	}
 	last := len(bodies) - 1
 	for _, b := range bodies[:last] {
 		if !known[b.Kind()] {

@@ -35,7 +35,7 @@ func TestAChunkOfTextIsReadWithWhatElseItSays(t *testing.T) {
 	} {
 		u := update(t, c.in)
 		got, ok := u.Text()
-		if !ok || got != c.text || u.Kind != c.kind || u.Plain() != c.plain || string(u.MessageID()) != c.message || string(u.SessionID) != "s" {
+		if !ok || string(got) != c.text || u.Kind != c.kind || u.Plain() != c.plain || string(u.MessageID()) != c.message || string(u.SessionID) != "s" {
 			t.Errorf("%s: got %q %v of %s in %s, plain %v, message %s", c.in, got, ok, u.Kind, u.SessionID, u.Plain(), u.MessageID())
 		}
 		rest := ""
@@ -113,7 +113,7 @@ func TestWhatAnAgentSaidIsRestoredForAnEditor(t *testing.T) {
 			t.Errorf("%s: got %s, told %v, want only members to add", in, whole, told)
 		}
 		want := `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"other","update":` + in + `}}`
-		if got := string(wire.AppendChunk(nil, "other", u.Kind, text, more)); got != want {
+		if got := string(wire.AppendChunk(nil, "other", u.Kind, string(text), more)); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

@@ -355,3 +355,25 @@ func TestAChildIsToldOnceThatTheHubStops(t *testing.T) {
 		}
 	})
 }
+
+func TestACharacterInTwoTextsIsOne(t *testing.T) {
+	withHub(t, func(s *setup) {
+		agent, asker := s.raw(newPeer("agent")), s.peer("asker")
+		agent.send(`{"call":{"id":"1","act":"join","command":{"card":{}}}}`)
+		agent.next("result")
+		id := asker.open(ask("agent", "?"))
+		agent.next("event")
+		agent.next("event")
+		for _, said := range []string{`"kind":"text","body":{"text":"a\ud83d"},"id":"e"`, `"kind":"thinking","body":{"text":"hm"},"id":"e"`, `"kind":"text","body":{"text":"\ude00b"},"id":"e"`, `"kind":"text","body":{"text":"\ud83d"},"id":"e"`, `"kind":"done","body":{},"id":"e"`} {
+			agent.send(`{"event":{"task":"` + string(id) + `",` + said + `}}`)
+			agent.next("result")
+		}
+		var events []core.Event
+		for _, told := range asker.take() {
+			events = append(events, told.Event)
+		}
+		if got := core.Fold(events).Text; got != "a😀b�" {
+			t.Errorf("got %q, want a😀b�", got)
+		}
+	})
+}

@@ -107,6 +107,17 @@ func (s *session) acknowledge(ctx context.Context, id string) error {
 // report passes an event of the agent to the hub.
 func (s *session) report(ctx context.Context, e wire.Event) error {
 	ends := e.Body.Kind().Ends()
+	if h := s.heldTask(e.Task); h != nil {
+		var half bool
+		if e.Body, half = h.pieces.Join(e.Body, e.Piece); half && e.Foreign == nil {
+			return s.acknowledge(ctx, e.ID) // the next piece has the other half
+		}
+		if ends {
+			for _, left := range h.pieces.Rest() {
+				_ = s.agent.Report(e.Task, left, nil) // or the end is refused, too
+			}
+		}
+	}
 	held := ends && s.drop(e.Task) // before the hub says that the task has ended
 	err := s.agent.Report(e.Task, e.Body, e.Foreign)
 	if err == nil {

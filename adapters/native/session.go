@@ -34,7 +34,7 @@ type session struct {
 	watchesTools bool      // the reader's own
 
 	mu            sync.Mutex
-	held          map[core.TaskID]struct{}   // the tasks that the peer was given and has not ended
+	held          map[core.TaskID]*heldTask  // the tasks that the peer was given and has not ended
 	conversations map[conversation]*watching // whose questions it watches
 	later         later
 	all           *hub.Session // that of a watch_all with positions; else nil
@@ -44,7 +44,7 @@ type session struct {
 func newSession(h *hub.Hub, conn link.Conn[[]byte, []byte], opts Options, agent, asks *hub.Session) *session {
 	return &session{
 		hub: h, link: link.New(conn, opts.Link), opts: opts, log: opts.Log.With("peer", agent.Identity().Principal.ID),
-		agent: agent, asks: asks, held: map[core.TaskID]struct{}{},
+		agent: agent, asks: asks, held: map[core.TaskID]*heldTask{},
 	}
 }
 
@@ -95,19 +95,24 @@ type done struct {
 	ID string `json:"id"`
 }
 
+// heldTask is a task of the peer.
+type heldTask struct{ pieces coreagent.Pieces } // of the reader loop
+
 // hold notes that the peer was given a task.
 func (s *session) hold(id core.TaskID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held[id] = struct{}{}
+	s.held[id] = &heldTask{}
 }
 
 // holds reports whether the peer has a task.
-func (s *session) holds(id core.TaskID) bool {
+func (s *session) holds(id core.TaskID) bool { return s.heldTask(id) != nil }
+
+// heldTask returns a task that the peer has, or nil.
+func (s *session) heldTask(id core.TaskID) *heldTask {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, ok := s.held[id]
-	return ok
+	return s.held[id]
 }
 
 // drop notes that a task has ended, and reports whether the peer had it.

@@ -72,7 +72,7 @@ func TestThePageListsEveryError(t *testing.T) {
 		named[m[1]] = m[2]
 	}
 	// These codes are not literals in a call: they come from a Fault or checkSignature.
-	want := map[string]string{wire.CodeOf(core.NewFault(core.CodeTimeout, "")): "yes", wire.CodeInvalidSignature: "of `register`", wire.CodeSignatureRequired: "of `register`"}
+	want := map[string]string{wire.CodeOf(core.NewFault(core.CodeTimeout, "")): "yes", wire.CodeOf(core.NewFault(core.CodeOverloaded, "")): "of `register`", wire.CodeInvalidSignature: "of `register`", wire.CodeSignatureRequired: "of `register`"}
 	for _, m := range regexp.MustCompile(`s\.(refuse|fail)\(ctx, [^,]+, wire\.(Code\w+|Replaced),`).FindAllStringSubmatch(code, -1) {
 		want[named[m[2]]] = map[string]string{"refuse": "no", "fail": "yes"}[m[1]]
 	}

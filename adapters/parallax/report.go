@@ -28,7 +28,11 @@ func (s *session) taskProgress(ctx context.Context, m wire.Message, p wire.Progr
 	foreign := s.foreign(m, p.Unknown)
 	var first, again bool
 	var missing wire.Count
-	id, err := s.find(ctx, m, p.TaskRef, func(t *heldTask) { first, again, missing = t.progress(p) })
+	id, err := s.find(ctx, m, p.TaskRef, func(t *heldTask) {
+		if first, again, missing = t.progress(p); !again {
+			bodies = t.join(bodies, p)
+		}
+	})
 	switch {
 	case id == "":
 		return err
@@ -110,7 +114,7 @@ func (s *session) taskResult(ctx context.Context, m wire.Message, p wire.TaskRes
 	if id == "" {
 		return err
 	}
-	bodies := p.Bodies(before.streamed, before.usageSent)
+	bodies := append(before.pieces.Rest(), p.Bodies(before.streamed, before.usageSent)...)
 	if !before.accepted {
 		bodies = append([]core.Body{core.Accepted{}}, bodies...)
 	}
@@ -122,7 +126,7 @@ func (s *session) taskError(ctx context.Context, m wire.Message, p wire.TaskErro
 	if id == "" {
 		return err
 	}
-	bodies := p.Bodies(before.streamed, before.usageSent)
+	bodies := append(before.pieces.Rest(), p.Bodies(before.streamed, before.usageSent)...)
 	if !before.accepted && len(bodies) > 1 { // an error alone may be a rejection
 		bodies = append([]core.Body{core.Accepted{}}, bodies...)
 	}

@@ -193,3 +193,19 @@ func TestProgressThatIsRefusedIsNoGap(t *testing.T) {
 		}
 	})
 }
+
+func TestACharacterInTwoPiecesOfProgressIsOne(t *testing.T) {
+	withHub(t, func(s *setup) {
+		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
+		a := s.requester()
+		opened := a.ask("a", "go")
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
+		for i, item := range []string{`"text":"a\ud83d"`, `"thinking":"hm"`, `"text":"\ude00b"`, `"text":"\ud83d"`} {
+			p.send(withIDs(fmt.Sprintf(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","seq":%d,%s}}`, i+1, item), assigned))
+		}
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, assigned))
+		if got := a.answer(opened); got.End != core.KindDone || got.Text != "a😀b�" {
+			t.Errorf("answer: got %+v, want a😀b�", got)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package parallax
 import (
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
@@ -23,6 +24,23 @@ type heldTask struct {
 	usageSent  bool       // usage came as progress
 	cancelSent bool
 	ended      bool // by the agent
+
+	pieces agent.Pieces // of what came as progress
+}
+
+// join returns the events of progress with their text put together with what came before.
+func (t *heldTask) join(bodies []core.Body, p wire.Progress) (joined []core.Body) {
+	for _, b := range bodies {
+		piece := p.TextPiece
+		if b.Kind() == core.KindThinking {
+			piece = p.ThinkingPiece
+		}
+		b, half := t.pieces.Join(b, piece)
+		if !half || p.Unknown != nil {
+			joined = append(joined, b)
+		}
+	}
+	return joined
 }
 
 // progress notes progress of the agent. first says that the task was not accepted before; again, that the hub had this

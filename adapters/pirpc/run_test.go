@@ -378,3 +378,17 @@ func TestARunThatBeginsAndEndsAgainAndAgainIsAskedForItsStateAFewTimes(t *testin
 		n.wants(asked, core.KindCancelled, "")
 	})
 }
+
+func TestACharacterInTwoDeltasIsOne(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		asked, k := n.ask(hello()), <-n.kids
+		k.prompted()
+		k.begins()
+		for _, half := range []string{`a\ud83d`, `\ude00b\ud83d`} {
+			k.say(`{"type":"message_update","assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"` + half + `"}}`)
+		}
+		k.ends("a😀b�", "stop", "")
+		k.settles()
+		n.wants(asked, core.KindDone, "a😀b�")
+	})
+}

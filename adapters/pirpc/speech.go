@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/adapters/pirpc/wire"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // errDiverged is why a run fails whose retry says something else than was told before.
@@ -27,6 +28,9 @@ type speech struct {
 	// hole says that a line was lost: the rest of the message is told at its end.
 	hole     bool
 	thoughts map[int]int // how many bytes of each block of thinking were told
+
+	halves, thoughtHalves strictjson.Halves // of the latest block of each
+	lastThought           int               // the index of that of thinking
 }
 
 // update takes a step of a message.
@@ -39,17 +43,24 @@ func (s *speech) update(u *wire.Update) error {
 		if s.hole {
 			return nil
 		}
-		s.last = u.Index
-		return s.add(u.Delta)
+		rest := ""
+		if u.Index != s.last {
+			s.last, rest = u.Index, s.halves.Rest()
+		}
+		return s.add(rest + s.halves.Join(u.Delta))
 	case wire.ThinkingDelta:
-		if u.Delta == "" {
+		if u.Index != s.lastThought {
+			s.lastThought, s.thoughtHalves = u.Index, strictjson.Halves{} // the end of the message has what is left
+		}
+		thought := s.thoughtHalves.Join(u.Delta)
+		if thought == "" {
 			return nil
 		}
 		if s.thoughts == nil {
 			s.thoughts = map[int]int{}
 		}
-		s.thoughts[u.Index] += len(u.Delta)
-		return s.think(u.Delta)
+		s.thoughts[u.Index] += len(thought)
+		return s.think(thought)
 	}
 	return nil
 }
@@ -99,7 +110,10 @@ func (s *speech) end(m wire.Message) (bool, error) {
 }
 
 // again begins the next attempt of the same message.
-func (s *speech) again() { s.at, s.last, s.hole = 0, 0, false }
+func (s *speech) again() {
+	s.at, s.last, s.hole = 0, 0, false
+	s.halves, s.thoughtHalves = strictjson.Halves{}, strictjson.Halves{}
+}
 
 // reset begins another message.
 func (s *speech) reset() {

@@ -269,5 +269,5 @@ func words(u *wire.StatusUpdate) string {
 func (w *work) end(b core.Body, f *core.Foreign) error {
 	w.ended = true
 	w.withdraw()
-	return w.report(b, f)
+	return cmp.Or(w.told.rest(), w.report(b, f))
 }

@@ -180,3 +180,11 @@ func TestAMessageCarriesTheTraceOfItsTask(t *testing.T) {
 		}
 	}
 }
+
+func TestACharacterInTwoPartsIsOne(t *testing.T) {
+	f := remote(t, map[string]func(*exchange){"SendStreamingMessage": func(x *exchange) {
+		half := func(text string) string { return strings.Replace(chunk("TEXT"), "TEXT", text, 1) }
+		x.say(task("WORKING"), half(`a\ud83d`), half(`\ude00b`), half(`\ud83d`), status("COMPLETED"))
+	}})
+	run(t, client.Options{URL: f.URL}).does(newTurn(t, "x"), "accepted\nsession_started C\ntext a😀b�\ndone")
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // told is what of an answer the hub has been told, artifact by artifact, so that a task that
@@ -53,6 +54,33 @@ type artifact struct {
 	seen
 	data     []json.RawMessage
 	replaced bool // its next text replaces what was told
+	halves   strictjson.Halves
+}
+
+// joined returns parts whose texts are pieces of that of the artifact: of all of it if they are whole.
+func (a *artifact) joined(parts []wire.Part, whole bool) []wire.Part {
+	if whole {
+		a.halves = strictjson.Halves{}
+	}
+	parts = slices.Clone(parts)
+	for i := range parts {
+		if p := &parts[i]; p.Kind == wire.PartText {
+			*p = p.WithText(a.halves.Join(p.Piece()))
+		}
+	}
+	return parts
+}
+
+// rest tells what is left of the texts when the task ends.
+func (t *told) rest() error {
+	for _, a := range t.order {
+		if left := a.halves.Rest(); left != "" {
+			if err := t.part(a, wire.TextPart(left), nil, ""); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // The limits of an answer beside its text, which the hub bounds.
@@ -107,7 +135,7 @@ func (t *told) update(u *wire.ArtifactUpdate) error {
 	if err != nil {
 		return err
 	}
-	parts := u.Artifact.Parts
+	parts := a.joined(u.Artifact.Parts, !u.Append)
 	if known && !u.Append {
 		var same bool
 		if parts, same = a.news(parts); !same {
@@ -124,12 +152,13 @@ func (t *told) snapshot(whole *wire.Artifact) error {
 	if err != nil {
 		return err
 	}
-	parts := whole.Parts
+	parts := a.joined(whole.Parts, true)
 	if known {
 		var same bool
+		all := parts
 		switch parts, same = a.news(parts); {
 		case same:
-		case len(wire.Text(whole.Parts)) < a.Text:
+		case len(wire.Text(all)) < a.Text:
 			return nil
 		default:
 			t.replace(a)

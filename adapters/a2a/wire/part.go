@@ -29,10 +29,26 @@ type Part struct {
 	Filename  string
 	Metadata  json.RawMessage // an object, or nil
 	Unknown   json.RawMessage // an object of the other members, or nil
+
+	piece strictjson.Piece // of Text, as it was read
+}
+
+// Piece returns the text of the part as a piece of a longer one.
+func (p Part) Piece() strictjson.Piece {
+	if p.piece != "" {
+		return p.piece
+	}
+	return strictjson.Piece(p.Text)
 }
 
 // TextPart returns a part of text.
 func TextPart(text string) Part { return Part{Kind: PartText, Text: text} }
+
+// WithText returns the part with another text.
+func (p Part) WithText(text string) Part {
+	p.Text, p.piece = text, ""
+	return p
+}
 
 // DataPart returns a part of JSON.
 func DataPart(data json.RawMessage) Part { return Part{Kind: PartData, Data: data} }
@@ -62,7 +78,10 @@ func (p Part) check() error {
 }
 
 var partMembers = members[Part]{
-	{"text", func(p *Part, v strictjson.Value) error { return p.content(v, PartText, textIn(v, &p.Text)) }},
+	{"text", func(p *Part, v strictjson.Value) error {
+		p.piece, _ = v.Piece()
+		return p.content(v, PartText, textIn(v, &p.Text))
+	}},
 	{"url", func(p *Part, v strictjson.Value) error { return p.content(v, PartURL, textIn(v, &p.Text)) }},
 	{"raw", func(p *Part, v strictjson.Value) error { return p.content(v, PartRaw, bytesIn(v, &p.Raw)) }},
 	{"data", func(p *Part, v strictjson.Value) error { p.Data = v.Clone(); return p.content(v, PartData, nil) }},

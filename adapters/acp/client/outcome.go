@@ -59,7 +59,7 @@ func (w *worker) answer(all, ctx context.Context, t *task, handle core.Handler) 
 	}
 	last := o.envelope()
 
-	w.tasks.Release(t.e.ID) // from here on no cancel is added, and there is room for the next
+	w.tasks.Release(t.e.ID)         // from here on no cancel is added, and there is room for the next
 	if !acked || t.req.ReportBack { // else nothing follows the ack
 		_ = w.send(all, last)
 	}

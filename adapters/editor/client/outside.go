@@ -104,6 +104,6 @@ func replayed(ctx context.Context, repeated <-chan struct{}) error {
 // another mode.
 func isModeText(u *wire.Update) bool {
 	text, is := u.Text()
-	mode, is2 := strings.CutPrefix(text, "[MODE_UPDATE] ")
+	mode, is2 := strings.CutPrefix(string(text), "[MODE_UPDATE] ")
 	return is && is2 && u.Kind == wire.UpdateAgentChunk && mode != "" && !strings.ContainsAny(mode, " \n")
 }

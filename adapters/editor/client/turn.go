@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // turn is one prompt: a task at the agent. The goroutine of Work owns what has no other owner.
@@ -32,7 +33,10 @@ type turn struct {
 	learned   bool             // the session knows more of the thread
 	paragraph bool             // another message has begun, without text so far
 	muted     error            // why the hub takes no more events; nil while it does
-	ask       asker
+
+	halves, thoughtHalves strictjson.Halves // of the pieces of the answer, and of thoughts
+
+	ask asker
 
 	mu         sync.Mutex
 	prompted   bool // the agent is going to get the prompt
@@ -191,6 +195,7 @@ func (t *turn) follow(ctx context.Context) error {
 				if t.lingers(answer) {
 					t.linger(ctx, items[i+1:])
 				}
+				t.sayRest()
 				return t.finish(answer)
 			}
 		}

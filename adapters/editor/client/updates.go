@@ -57,7 +57,7 @@ func (t *turn) notice(u *wire.Update) {
 
 // chunk reports a piece of the answer.
 func (t *turn) chunk(u *wire.Update) {
-	text, ok := u.Text()
+	piece, ok := u.Text()
 	switch {
 	case !ok:
 		t.blockChunk(u)
@@ -66,11 +66,15 @@ func (t *turn) chunk(u *wire.Update) {
 		t.foreign(u)
 		return
 	}
-	if spent, is := usageOfChunk(u); is && text == "" {
+	if spent, is := usageOfChunk(u); is && piece == "" {
 		t.report(spent, wire.Verbatim(u.Whole))
 		return
 	}
 	foreign, other := t.messageForeign(u, &t.message)
+	if other {
+		t.sayRest()
+	}
+	text := t.halves.Join(piece)
 	other = other || t.paragraph
 	t.paragraph = other && text == "" // some agents begin a message with an empty chunk
 	if other && t.spoken && text != "" {
@@ -86,14 +90,23 @@ func (t *turn) chunk(u *wire.Update) {
 }
 
 func (t *turn) thoughtChunk(u *wire.Update) {
-	text, ok := u.Text()
+	piece, ok := u.Text()
 	if !ok {
 		t.foreign(u)
 		return
 	}
 	foreign, _ := t.messageForeign(u, &t.thought)
+	text := t.thoughtHalves.Join(piece)
 	if text != "" || foreign != nil {
 		t.report(core.Thinking{Text: text}, foreign)
+	}
+}
+
+// sayRest reports what is left of the text when its message ends.
+func (t *turn) sayRest() {
+	if rest := t.halves.Rest(); rest != "" {
+		t.spoken = true
+		t.report(core.Text{Text: rest}, nil)
 	}
 }
 

@@ -139,3 +139,16 @@ func TestUpdatesBetweenTurnsAreToldInTheNextOne(t *testing.T) {
 		_ = stop()
 	})
 }
+
+func TestACharacterInTwoChunksIsOne(t *testing.T) {
+	tellsOf(t, []string{
+		`{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm \ud83d"}}`,
+		`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"\ud83d"}}`,
+		`{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"\ude00"}}`,
+		`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"\ude00!\ud83d"}}`,
+	},
+		`thinking {"text":"hm "}`,
+		`thinking {"text":"😀"}`,
+		`text {"text":"😀!"}`,
+		`text {"text":"�"}`)
+}

@@ -110,8 +110,8 @@ func (u *Update) IsChunk() bool {
 	return u.Kind == UpdateAgentChunk || u.Kind == UpdateThoughtChunk || u.Kind == UpdateUserChunk
 }
 
-// Text returns the text of a chunk, and whether it is one whose content is text.
-func (u *Update) Text() (string, bool) {
+// Text returns the text of a chunk, a piece of that of its message, and whether it is one whose content is text.
+func (u *Update) Text() (strictjson.Piece, bool) {
 	if !u.IsChunk() {
 		return "", false
 	}
@@ -128,7 +128,7 @@ func (u *Update) Text() (string, bool) {
 	if !is {
 		return "", false
 	}
-	return text.Text()
+	return text.Piece()
 }
 
 // MessageID returns the id of the message that a chunk belongs to, as JSON; nil for none.

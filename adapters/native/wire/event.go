@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"unicode/utf8"
+
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -14,6 +16,8 @@ type Event struct {
 	// Unknown are the members of an event with an ID that the hub does not know, and passes on,
 	// each with the known name that is nearest, if one is near.
 	Unknown map[string]string
+	// Piece is the text of a text or of a thinking with half a character; "" for any other.
+	Piece strictjson.Piece
 }
 
 // bodyForm reads the body of one kind.
@@ -204,6 +208,11 @@ func readEvent(v strictjson.Value) (Frame, error) {
 	e := Event{ID: p.id, Task: core.TaskID(p.task)}
 	if e.Body, e.Foreign, err = p.understand(); err != nil {
 		return nil, err
+	}
+	if text := p.body.Get("text"); text.Escaped() {
+		if piece, _ := text.Piece(); !utf8.ValidString(string(piece)) {
+			e.Piece = piece
+		}
 	}
 	if k, known := core.ParseKind(p.kind); known && e.ID != "" && e.Foreign != nil {
 		e.Unknown = nearest(nearest(nil, p.unknown, eventMembers), unknown(p.body, bodies[k].known), bodies[k].known)

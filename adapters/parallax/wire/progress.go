@@ -16,6 +16,8 @@ type Progress struct {
 	Item
 
 	Unknown json.RawMessage `json:"-"` // an object of the members that the hub does not know
+	// TextPiece and ThinkingPiece are Text and Thinking, as pieces of what the agent says.
+	TextPiece, ThinkingPiece strictjson.Piece `json:"-"`
 }
 
 // readPayload keeps the unknown members.
@@ -23,6 +25,8 @@ func (p *Progress) readPayload(payload strictjson.Value) error {
 	err := payload.Decode(p)
 	if err == nil {
 		p.Unknown = progressShape.Strip(payload)
+		p.TextPiece, _ = payload.Get("text").Piece()
+		p.ThinkingPiece, _ = payload.Get("thinking").Piece()
 	}
 	return err
 }

@@ -65,7 +65,7 @@ type Update struct {
 	// Index is that of the block in the content of the message.
 	Index int
 	// Delta is what is added.
-	Delta string
+	Delta strictjson.Piece
 }
 
 // The kinds of [Update] that the hub uses: message_end has what the others say.
@@ -240,7 +240,7 @@ func updateOf(v strictjson.Value) (Event, error) {
 		case "type":
 			u.Kind, is = member.Text()
 		case "delta":
-			u.Delta, is = member.Text()
+			u.Delta, is = member.Piece()
 		case "contentIndex":
 			is = member.Decode(&u.Index) == nil && u.Index >= 0
 		default:
