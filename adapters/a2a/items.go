@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/visible"
 )
 
 // The artifacts of a task whose agent did not name its own: the text of the answer, and its
@@ -213,7 +214,7 @@ func (t *translator) beside(u wire.ArtifactUpdate, text string) {
 
 // ToolCall implements [core.Sink].
 func (t *translator) ToolCall(e core.Event, b core.ToolCall) error {
-	t.tell(e, strings.TrimSpace("calls "+b.Name+" "+b.Input))
+	t.tell(e, strings.TrimSpace("calls "+visible.Line(b.Name)+" "+visible.JSON(b.Input)))
 	return nil
 }
 
@@ -237,7 +238,7 @@ func (t *translator) ApprovalRequested(e core.Event, b core.ApprovalRequested) e
 		data = nil
 	}
 	t.status(e, t.state(), nil, &wire.Message{Parts: []wire.Part{
-		wire.TextPart(fmt.Sprintf("May %s be called with %s? Answer in this task with a data part {\"approval\":{\"id\":%q,\"approved\":true,\"input_sha256\":%q}}.", b.Name, b.Input, b.ID, b.InputSHA256)),
+		wire.TextPart(fmt.Sprintf("May %s be called with %s? Answer in this task with a data part {\"approval\":{\"id\":%q,\"approved\":true,\"input_sha256\":%q}}.", visible.Line(b.Name), visible.JSON(b.Input), b.ID, b.InputSHA256)),
 		wire.DataPart(data),
 	}})
 	return nil
@@ -333,6 +334,6 @@ func (t *translator) ForeignFrame(e core.Event, b core.ForeignFrame) error {
 		t.items = append(t.items, r)
 		return nil
 	}
-	t.tell(e, b.Dialect+" "+b.Name)
+	t.tell(e, visible.Line(b.Dialect+" "+b.Name))
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/visible"
 )
 
 // question returns the items for a question to people, or for its end. It is no event of the
@@ -30,7 +31,7 @@ func (t *translator) question(u question.Update) []wire.StreamResponse {
 		t.questions = append(t.questions, q.ID)
 	}
 	data, _ := wire.Marshal(map[string]any{"question": q}) // text always encodes
-	t.status(e, t.state(), nil, &wire.Message{ID: q.ID, Role: wire.RoleAgent, Parts: []wire.Part{wire.TextPart(q.Text), wire.DataPart(data)}})
+	t.status(e, t.state(), nil, &wire.Message{ID: q.ID, Role: wire.RoleAgent, Parts: []wire.Part{wire.TextPart(visible.Text(q.Text)), wire.DataPart(data)}})
 	return t.items
 }
 

@@ -27,7 +27,8 @@ func TestAnApprovalInterruptsTheTaskUntilItIsDecided(t *testing.T) {
 			asked := make(chan wire.Task)
 			go func() { asked <- f.send(b, "shout", message("m1", "do it", "")) }()
 			task, _ := a.next(core.KindAssigned)
-			a.say(task, core.ApprovalRequested{ID: "c1", Name: "rm", Input: `{"path":"/"}`})
+			const name = "rm\x1b[2K"
+			a.say(task, core.ApprovalRequested{ID: "c1", Name: name, Input: `{"path":"/"}`})
 			waits := <-asked
 			if waits.Status.State != wire.StateInputRequired {
 				t.Fatalf("got %s, want it to wait for the approval", waits.Status.State)
@@ -35,8 +36,11 @@ func TestAnApprovalInterruptsTheTaskUntilItIsDecided(t *testing.T) {
 			var data struct {
 				Approval struct{ ID, Name, Input string }
 			}
-			if err := json.Unmarshal(waits.Status.Message.Parts[1].Data, &data); err != nil || data.Approval.ID != "c1" || data.Approval.Name != "rm" {
+			if err := json.Unmarshal(waits.Status.Message.Parts[1].Data, &data); err != nil || data.Approval.ID != "c1" || data.Approval.Name != name {
 				t.Errorf("got %s and %v, want the approval as data", waits.Status.Message.Parts[1].Data, err)
+			}
+			if text := waits.Status.Message.Parts[0].Text; !strings.HasPrefix(text, `May rm\x1b[2K be called with {"path":"/"}?`) {
+				t.Errorf("got %q, want the name of the tool visible", text)
 			}
 			if got := f.get(b, "shout", waits.ID).Status.State; got != wire.StateInputRequired {
 				t.Errorf("got %s from GetTask, want the same", got)

@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/visible"
 )
 
 // asked is a request to the editor without an answer: for a permission or, with a question,
@@ -98,7 +99,7 @@ func (t *turn) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	// What an editor agent asked stays as it is, with the title that the hub knows. Its input is in there
 	// or was told with the call: what the approval has may stand for one that the agent does not tell.
 	_, theirs, _ := wire.OfForeign(e.Foreign)
-	call := wire.ToolCall{ToolCallID: b.ID, Title: b.Name}
+	call := wire.ToolCall{ToolCallID: b.ID, Title: visible.Line(b.Name)}
 	if !strictjson.ParseValid(theirs).Get("toolCall").Exists() {
 		call.RawInput = asJSON(b.Input)
 	}

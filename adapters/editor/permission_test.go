@@ -344,3 +344,22 @@ func TestAnEditorWithoutFormsIsToldWhereToAnswer(t *testing.T) {
 		c.want(ended(2, "end_turn"))
 	})
 }
+
+func TestTheNameOfAToolIsVisibleInItsPermission(t *testing.T) {
+	withHub(t, func(s *setup) {
+		c, session := s.begun(editor.Options{}, none)
+		c.prompt(2, session, "run")
+		task := s.assigned()
+		s.say(task, core.ToolCall{ID: "t1", Name: "ls\x1b[2K\u202e", Input: `{}`}, core.ApprovalRequested{ID: "t1", Name: "ls\x1b[2K\u202e", Input: `{}`})
+		const want = `"title":"ls\\x1b[2K\\u202e"`
+		if m := c.receive(); !strings.Contains(m.raw, want) {
+			t.Errorf("the call: got %s, want %s in it", m.raw, want)
+		}
+		m, id := c.asked("session/request_permission")
+		if !strings.Contains(m.raw, want) {
+			t.Errorf("the permission: got %s, want %s in it", m.raw, want)
+		}
+		c.answer(id, `{"outcome":{"outcome":"selected","optionId":"allow_once"}}`)
+		s.decided()
+	})
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/visible"
 )
 
 // answerField is the member of a form that has the answer.
@@ -39,9 +40,9 @@ func (c *connection) showQuestion(ctx context.Context, u *question.Update) error
 	if len(q.Tasks) > 0 {
 		a.task = q.Tasks[0]
 	}
-	request := wire.ElicitationRequest{SessionID: string(conv.id), Mode: wire.ElicitForm, Message: q.Text}
+	request := wire.ElicitationRequest{SessionID: string(conv.id), Mode: wire.ElicitForm, Message: visible.Text(q.Text)}
 	if q.Form != nil {
-		request.Message, request.RequestedSchema = q.Form.Message, q.Form.Schema
+		request.Message, request.RequestedSchema = visible.Text(q.Form.Message), q.Form.Schema
 	} else {
 		request.RequestedSchema = formOf(q)
 	}
@@ -65,13 +66,14 @@ func formOf(q question.Question) json.RawMessage {
 		Items     *items   `json:"items,omitempty"`
 		MinItems  int      `json:"minItems,omitempty"`
 		MinLength int      `json:"minLength,omitempty"`
-	}{Type: "string", Title: q.Header}
+	}{Type: "string", Title: visible.Line(q.Header)}
 	var choices []choice
 	for _, o := range q.Options {
 		title := o.Label
 		if o.Description != "" {
 			title += ": " + o.Description
 		}
+		title = visible.Text(title)
 		choices = append(choices, choice{o.Label, title})
 	}
 	switch {
@@ -105,7 +107,7 @@ func questionText(q question.Question) string {
 		how = "--text WORDS"
 	}
 	b.WriteString("\nThis editor has no forms. Answer in a terminal: dragoman answer " + q.ID + " " + how + "\n")
-	return b.String()
+	return visible.Text(b.String())
 }
 
 // settleQuestion answers a question as the user has filled in the form.

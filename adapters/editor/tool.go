@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/visible"
 )
 
 // ToolCall begins a tool call.
@@ -17,7 +18,7 @@ func (t *turn) ToolCall(e core.Event, b core.ToolCall) error {
 		return t.failure
 	}
 	return t.tool(core.KindToolCall, wire.UpdateToolCall, wire.ToolCall{
-		ToolCallID: b.ID, Title: b.Name, Name: b.Name, Kind: wire.ToolOther, Status: wire.ToolPending, RawInput: asJSON(b.Input),
+		ToolCallID: b.ID, Title: visible.Line(b.Name), Name: b.Name, Kind: wire.ToolOther, Status: wire.ToolPending, RawInput: asJSON(b.Input),
 	}, more)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/visible"
 )
 
 // turn is a task as the editor sees it. The pump owns it. It is a [core.Sink]: each event
@@ -99,7 +100,7 @@ func (t *turn) flush() {
 // fold sends what the protocol has no words for as a thought.
 func (t *turn) fold(k core.Kind, format string, args ...any) error {
 	t.conv.c.count("folded." + k.String())
-	t.say(wire.UpdateThoughtChunk, k, fmt.Sprintf(format, args...)+"\n", t.rest)
+	t.say(wire.UpdateThoughtChunk, k, visible.Text(fmt.Sprintf(format, args...))+"\n", t.rest)
 	return t.failure
 }
 

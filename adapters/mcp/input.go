@@ -174,13 +174,13 @@ func visible(text string) string {
 // brief returns in short what is waited for.
 func (in input) brief() string {
 	if in.approval != nil {
-		return "waits for the approval of " + in.approval.Name
+		return "waits for the approval of " + visible(in.approval.Name)
 	}
 	text := in.question.Text
 	if f := in.question.Form; f != nil { // whose fields the client is asked for
 		text = f.Message
 	}
-	return "waits for an answer: " + ending(text, maxWords)
+	return "waits for an answer: " + ending(visible(text), maxWords)
 }
 
 // settle gives the answer of the user to the hub. It returns an invalid Fault for an answer

@@ -375,3 +375,15 @@ func TestARetryOfTheHubIsShown(t *testing.T) {
 		t.Errorf("events: got %v, want the start and the end of a retry", kinds)
 	}
 }
+
+// A name is shown to who decides, and may neither control the terminal nor look like another.
+func TestTheNameOfAToolIsVisibleInItsDialog(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureApprovals}, w.work)
+	c := dial(t, s, pi.ConnOptions{})
+	c.open("t", "a")
+	c.send(`{"id":"p","type":"prompt","sessionId":"t","message":"x"}`)
+	a.report(<-w.tasks, core.ApprovalRequested{ID: "k", Name: "ls\x1b[2K\u202e", Input: "{\"path\":\"\u202e\"}"})
+	c.until("extension_ui_request", `"title":"Allow ls\\x1b[2K\\u202e?"`, `"message":"{\"path\":\"\\u202e\"}"`)
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/visible"
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -136,7 +137,7 @@ func (h *historySink) Text(_ core.Event, b core.Text) error {
 }
 
 func (h *historySink) ToolCall(e core.Event, b core.ToolCall) error {
-	return h.addOutbound(e, "tool_call", "tool:"+b.Name+" input:"+b.Input)
+	return h.addOutbound(e, "tool_call", "tool:"+visible.Line(b.Name)+" input:"+b.Input)
 }
 
 func (h *historySink) ToolResult(e core.Event, b core.ToolResult) error {
@@ -255,7 +256,7 @@ func (h *historySink) SessionLost(e core.Event, b core.SessionLost) error {
 
 // ForeignFrame adds the name of a frame that only its own dialect knows.
 func (h *historySink) ForeignFrame(e core.Event, b core.ForeignFrame) error {
-	return h.addOutbound(e, "foreign", b.Dialect+" "+b.Name)
+	return h.addOutbound(e, "foreign", visible.Line(b.Dialect+" "+b.Name))
 }
 
 // These are live events only.

@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/visible"
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -136,7 +137,7 @@ func (l *liveSink) Usage(e core.Event, _ core.Usage) error { return l.emitRespon
 func (l *liveSink) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	l.emit(e, &pb.ClientStreamEvent{Payload: &pb.ClientStreamEvent_ToolApproval{ToolApproval: &pb.ClientToolApprovalRequest{
 		AgentId: wire.ValidUTF8(string(l.agent)), RequestId: string(l.task.ID()),
-		ToolId: wire.ValidUTF8(b.ID), ToolName: wire.ValidUTF8(b.Name), InputJson: wire.ValidUTF8(b.Input),
+		ToolId: wire.ValidUTF8(b.ID), ToolName: visible.Line(b.Name), InputJson: wire.ValidUTF8(b.Input),
 	}}})
 	return nil
 }

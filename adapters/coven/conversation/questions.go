@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/visible"
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -54,11 +55,12 @@ func (r *reader) watchQuestions(agent core.AgentID) {
 
 func userQuestion(key string, q question.Question) *pb.ClientStreamEvent {
 	m := &pb.UserQuestionRequest{
-		AgentId: wire.ValidUTF8(string(q.Agent)), QuestionId: q.ID, Question: q.Text, MultiSelect: q.Several,
+		AgentId: wire.ValidUTF8(string(q.Agent)), QuestionId: q.ID, Question: visible.Text(q.Text), MultiSelect: q.Several,
 		TimeoutSeconds: int32(q.Until.Sub(q.Since) / time.Second),
 	}
 	if q.Header != "" {
-		m.Header = &q.Header
+		header := visible.Line(q.Header)
+		m.Header = &header
 	}
 	for _, o := range q.Options {
 		option := &pb.QuestionOption{Label: o.Label}

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/visible"
 )
 
 // DialogAnswer returns the reply that a response to the dialog of a question means. A
@@ -64,9 +65,9 @@ func dialogMethod(q question.Question) string {
 
 // Dialog returns the frame that asks the client to show a question (section 18.1).
 func (e Envelope) Dialog(q question.Question, timeout time.Duration) []byte {
-	title := q.Text
+	title := visible.Text(q.Text)
 	if q.Header != "" {
-		title = q.Header + ": " + title
+		title = visible.Line(q.Header) + ": " + title
 	}
 	if q.Several {
 		for i, o := range q.Options {
@@ -98,7 +99,7 @@ func (e Envelope) Dialog(q question.Question, timeout time.Duration) []byte {
 // per option.
 func optionText(o question.Option) string {
 	if o.Description == "" {
-		return o.Label
+		return visible.Line(o.Label)
 	}
-	return o.Label + ": " + o.Description
+	return visible.Line(o.Label) + ": " + visible.Text(o.Description)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/visible"
 )
 
 // account is the content of a run, assembled from the hub's events or from the frames.
@@ -76,7 +77,7 @@ func accountOf(events []core.Event) account {
 		case core.Usage:
 			a.Usage = a.Usage.Add(core.Usage{Input: b.Input, Output: b.Output + b.Thinking, CacheRead: b.CacheRead, CacheWrite: b.CacheWrite})
 		case core.ApprovalRequested:
-			a.Approvals = append(a.Approvals, approval{render.RequestID(testTask().ID, e.Seq), "Allow " + b.Name + "?", b.Input})
+			a.Approvals = append(a.Approvals, approval{render.RequestID(testTask().ID, e.Seq), "Allow " + visible.Line(b.Name) + "?", visible.JSON(b.Input)})
 		case core.Injected:
 			waiting = append(waiting, b)
 		case core.InjectionAnswered:

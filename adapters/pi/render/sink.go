@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/visible"
 )
 
 var _ core.Sink = (*View)(nil)
@@ -39,6 +40,7 @@ func (v *View) SessionLost(e core.Event, b core.SessionLost) error {
 // notice asks the client to show a line of text.
 func (v *View) notice(at time.Time, kind, text string) {
 	v.Flush()
+	text = visible.Text(text)
 	v.event(noticeSize+len(text), func(b []byte) []byte { return appendNotice(b, at, kind, text) })
 }
 
@@ -72,8 +74,8 @@ func (v *View) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	v.Flush()
 	v.event(len(b.Input)+256, func(dst []byte) []byte {
 		dst = wire.AppendString(append(dst, `{"type":"extension_ui_request","requestId":`...), RequestID(v.task.ID, e.Seq))
-		dst = wire.AppendString(append(dst, `,"method":"confirm","title":`...), "Allow "+b.Name+"?")
-		dst = wire.AppendString(append(dst, `,"message":`...), b.Input)
+		dst = wire.AppendString(append(dst, `,"method":"confirm","title":`...), "Allow "+visible.Line(b.Name)+"?")
+		dst = wire.AppendString(append(dst, `,"message":`...), visible.JSON(b.Input))
 		dst = strconv.AppendInt(append(dst, `,"timeout":`...), v.task.ApprovalTimeout.Milliseconds(), 10)
 		return append(dst, '}')
 	})
