@@ -17,7 +17,10 @@ func (r *Redactor) Event(e core.Event) core.Event {
 	e.Foreign = r.foreign(e.Foreign)
 	switch b := e.Body.(type) {
 	case core.Opened:
-		b.Request = r.request(b.Request)
+		b.Request = r.Request(b.Request)
+		e.Body = b
+	case core.SessionStarted:
+		b.Session = r.Text(b.Session)
 		e.Body = b
 	case core.SessionLost:
 		b.Reason = r.Text(b.Reason)
@@ -43,7 +46,7 @@ func (r *Redactor) Event(e core.Event) core.Event {
 		b.Input = r.json(b.Input)
 		e.Body = b
 	case core.ApprovalDecided:
-		b.Reason = r.Text(b.Reason)
+		b.Reason, b.Option = r.Text(b.Reason), r.Text(b.Option)
 		e.Body = b
 	case core.Injected:
 		b.Content, b.Claimed = r.Text(b.Content), r.Text(b.Claimed)
@@ -58,6 +61,9 @@ func (r *Redactor) Event(e core.Event) core.Event {
 		e.Body = b
 	case core.CancelRequested:
 		b.Reason = r.Text(b.Reason)
+		e.Body = b
+	case core.ForeignFrame:
+		b.Name = r.Text(b.Name)
 		e.Body = b
 	case core.Done:
 		b.Text, b.Data = r.Text(b.Text), r.JSON(b.Data)
@@ -85,7 +91,11 @@ func IsMarked(q core.Request) bool {
 		slices.ContainsFunc(q.Attachments, func(f core.File) bool { return bytes.Contains(f.Data, []byte(Mark)) })
 }
 
-func (r *Redactor) request(q core.Request) core.Request {
+// Request returns a request without what is redacted. It is not changed, and shares memory with the result.
+func (r *Redactor) Request(q core.Request) core.Request {
+	if r == nil {
+		return q
+	}
 	q.Content, q.Data, q.Context, q.Foreign = r.Text(q.Content), r.JSON(q.Data), r.JSON(q.Context), r.foreign(q.Foreign)
 	if len(q.Attachments) > 0 {
 		q.Attachments = slices.Clone(q.Attachments)
@@ -96,9 +106,7 @@ func (r *Redactor) request(q core.Request) core.Request {
 	if len(q.History) > 0 {
 		q.History = slices.Clone(q.History)
 		for i, t := range q.History {
-			if text := r.Text(t.Text); text != t.Text {
-				q.History[i].Text, q.History[i].Written = text, nil
-			}
+			q.History[i] = r.Turn(t)
 		}
 	}
 	if q.Notice != nil {
@@ -109,8 +117,30 @@ func (r *Redactor) request(q core.Request) core.Request {
 	return q
 }
 
+// Turn returns a turn of a conversation without what is redacted.
+func (r *Redactor) Turn(t core.Turn) core.Turn {
+	if text := r.Text(t.Text); text != t.Text {
+		t.Text, t.Written = text, nil
+	}
+	return t
+}
+
+// Receipt returns a receipt without what is redacted.
+func (r *Redactor) Receipt(p core.Receipt) core.Receipt {
+	p.Fault = r.fault(p.Fault)
+	return p
+}
+
+// Input returns the input of a tool call without what is redacted.
+func (r *Redactor) Input(raw string) string {
+	if r == nil {
+		return raw
+	}
+	return r.json(raw)
+}
+
 func (r *Redactor) file(f core.File) core.File {
-	f.Name, f.Data = r.Text(f.Name), r.bytes(f.Data, false)
+	f.Name, f.MediaType, f.Data = r.Text(f.Name), r.Text(f.MediaType), r.bytes(f.Data, false)
 	return f
 }
 
@@ -118,12 +148,11 @@ func (r *Redactor) fault(f *core.Fault) *core.Fault {
 	if f == nil {
 		return nil
 	}
-	message := r.Text(f.Message)
-	if message == f.Message {
+	clean := *f
+	clean.Message, clean.PeerCode = r.Text(f.Message), r.Text(f.PeerCode)
+	if clean.Message == f.Message && clean.PeerCode == f.PeerCode {
 		return f
 	}
-	clean := *f
-	clean.Message = message
 	return &clean
 }
 
