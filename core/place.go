@@ -28,7 +28,7 @@ func (p Place) String() string {
 
 // Compare compares two positions in a thread, whose tasks are in the order of their ids.
 func (p Place) Compare(q Place) int {
-	return cmp.Or(cmp.Compare(p.Task, q.Task), cmp.Compare(p.Cursor.Epoch, q.Cursor.Epoch), cmp.Compare(p.Cursor.Seq, q.Cursor.Seq))
+	return cmp.Or(cmp.Compare(p.Task, q.Task), p.Cursor.Compare(q.Cursor))
 }
 
 // ParsePlace reads the text form; an empty text is the zero Place. It returns an

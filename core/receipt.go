@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +48,12 @@ type Receipt struct {
 type Cursor struct {
 	Epoch uint32
 	Seq   uint64
+}
+
+// Compare compares two positions in a task. What a hub says after it took the task over is of a later
+// epoch, and may have numbers that were used in the epoch before, in what was lost.
+func (c Cursor) Compare(d Cursor) int {
+	return cmp.Or(cmp.Compare(c.Epoch, d.Epoch), cmp.Compare(c.Seq, d.Seq))
 }
 
 // String returns the text form that peers send back.

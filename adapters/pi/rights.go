@@ -43,11 +43,12 @@ func (s *Server) circuitsFor(c *connection) []command.CircuitReport {
 	})
 }
 
-// mayShow reports whether all who see the session may read the task. Its clients are of one
-// principal, but may have come with credentials that have different roles.
-func (ss *session) mayShow(t *task.Task) bool {
+// shown returns the form of a task in which the session shows it; false unless all who see the session
+// may read it. Its clients are of one principal, but may have come with credentials that have different
+// roles.
+func (ss *session) shown(t *task.Task) (*task.Task, bool) {
 	h := ss.server.hub
-	return h.MayRead(ss.viewer, t) && !slices.ContainsFunc(ss.subscribers, func(c *connection) bool { return !h.MayRead(c.principal, t) })
+	return h.FormFor(ss.viewer, t), h.MayRead(ss.viewer, t) && !slices.ContainsFunc(ss.subscribers, func(c *connection) bool { return !h.MayRead(c.principal, t) })
 }
 
 // isFor reports whether a client of the principal may use the session. One that shows tasks of

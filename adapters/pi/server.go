@@ -273,6 +273,9 @@ func (s *Server) read(b hub.Batch) {
 			steps = slices.Clone(steps) // a step that ends is removed from them
 		}
 		for _, st := range steps {
+			if st.task.IsRedacted() != b.Task.IsRedacted() {
+				continue // its session shows the task in the other form
+			}
 			if b.Gap != nil && b.Gap.To > st.seen {
 				st.record.Gap(b.Gap.From, b.Gap.To, time.Now())
 			}

@@ -68,12 +68,13 @@ func (with *sharedThread) taskOpened(task *task.Task) {
 // shareTask shows a task in all sessions of the thread except the one that opened it.
 func (with *sharedThread) shareTask(own *session, task *task.Task) {
 	for ss := range with.sessions {
+		form, may := ss.shown(task)
 		switch {
-		case ss == own || !ss.mayShow(task):
+		case ss == own || !may:
 		case ss.joining:
-			ss.openedEarly = append(ss.openedEarly, task)
+			ss.openedEarly = append(ss.openedEarly, form)
 		default:
-			ss.queueShared(task)
+			ss.queueShared(form)
 		}
 	}
 }
@@ -197,6 +198,9 @@ func (x *request) joinThread(ss *session, cwd string) command.Outcome {
 		}
 		// A task whose beginning is no longer kept does not name its requester.
 		turns = slices.DeleteFunc(turns, func(t *task.Task) bool { return t.From().ID == "" })
+		for i, t := range turns {
+			turns[i] = s.hub.FormFor(ss.viewer, t)
+		}
 		if slices.ContainsFunc(turns, func(t *task.Task) bool { return !s.hub.MayRead(ss.viewer, t) }) {
 			problem = "Thread " + string(ss.thread) + " belongs to somebody else"
 		}

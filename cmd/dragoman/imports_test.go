@@ -85,7 +85,7 @@ var table = []row{
 	{from: []string{"core/agent"}, own: append([]string{"core", "core/frame", "core/question"}, leaves...)},
 	{from: []string{"core/host"}, own: engine},
 	{from: []string{"core/pack"}, own: append([]string{"core", "core/tool"}, leaves...)},
-	{from: []string{"core/task"}, own: append([]string{"core", "core/journal", "core/policy", "core/quota", "core/usage"}, leaves...)},
+	{from: []string{"core/task"}, own: append([]string{"core", "core/journal", "core/policy", "core/quota", "core/redact", "core/usage"}, leaves...)},
 	{from: []string{"core/quota"}, own: append([]string{"core"}, leaves...), lib: []string{"golang.org/x/time/rate"}},
 	{from: []string{"core/recorder"}, own: append([]string{"core", "core/journal", "core/policy", "core/quota", "core/redact", "core/task", "core/usage"}, leaves...)},
 	{from: []string{"core/hub"}, own: engine},

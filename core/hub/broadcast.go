@@ -3,12 +3,10 @@ package hub
 import (
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/memory"
-	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -21,15 +19,12 @@ type broadcast struct {
 	views views
 	ready ready
 
-	mu     sync.Mutex // locked before that of the views, and before ready.mu
-	feeds  map[*Feed]struct{}
-	hidden *redact.Tasks // what others than the requester are shown; nil if that is everything
-	alarm  *time.Timer   // wakes a feed when held-back text is due
-	parts  fifo.Queue[part]
-	first  uint64                 // the number of the first part
-	count  uint64                 // how many tasks it has been told of
-	held   map[core.TaskID]uint64 // the numbers of tasks whose text may be held back
-	share  memory.Share
+	mu    sync.Mutex // locked before that of the views, and before ready.mu
+	feeds map[*Feed]struct{}
+	parts fifo.Queue[part]
+	first uint64 // the number of the first part
+	count uint64 // how many tasks it has been told of
+	share memory.Share
 }
 
 // ready is what a broadcast has not taken yet, and who waits for it. It is a [task.Inbox].
@@ -48,11 +43,10 @@ const (
 // part is what feeds are shown of a task at a time.
 type part struct {
 	FeedBatch
-	number uint64 // of the task, in the order in which they were opened
-	from   string // the id of the requester
-	// own and others say whose feeds it is for: those of the requester, and all others.
-	own, others bool
-	size        int
+	number   uint64 // of the task, in the order in which they were opened
+	from     string // the id of the requester
+	redacted bool   // it is of that form
+	size     int
 }
 
 // join makes a feed a reader of every task that is opened from now on. Callers hold Hub.mu.
@@ -60,9 +54,6 @@ func (h *Hub) join(f *Feed) {
 	b := h.broadcast
 	if b == nil {
 		b = &broadcast{hub: h, feeds: map[*Feed]struct{}{}, share: memory.Of(h.memory, memory.Sending)}
-		if h.redact != nil {
-			b.hidden, b.held = redact.NewTasks(h.redact), map[core.TaskID]uint64{}
-		}
 		h.broadcast = b
 	}
 	b.mu.Lock()
@@ -84,19 +75,23 @@ func (h *Hub) leave(f *Feed) {
 		h.broadcast = nil
 		b.views.close()
 		b.share.Release()
-		if b.alarm != nil {
-			b.alarm.Stop()
-		}
 	}
 }
 
-// opened makes the broadcast a viewer of a new task. Callers hold Hub.mu, so tasks come in order.
+// opened makes the broadcast a viewer of a new task, in the forms in which its feeds show it: who joins
+// later does not read this task here. Callers hold Hub.mu, so tasks come in order.
 func (b *broadcast) opened(t *task.Task) {
 	b.mu.Lock()
 	b.count++
 	number := b.count
+	forms := map[*task.Task]struct{}{}
+	for f := range b.feeds {
+		forms[f.sess.formFor(t)] = struct{}{}
+	}
 	b.mu.Unlock()
-	_ = b.views.add(t, func() (*task.Reader, error) { return t.Attach(&b.ready, task.Viewer, number, 0), nil })
+	for form := range forms {
+		_ = b.views.add(form, func() (*task.Reader, error) { return form.Attach(&b.ready, task.Viewer, number, 0), nil })
+	}
 }
 
 // Ready implements [task.Inbox].
@@ -157,9 +152,6 @@ func (b *broadcast) next(f *Feed) (out FeedBatch, found, late bool) {
 
 // pull takes more events from the tasks. It reports false if there are none. Callers hold mu.
 func (b *broadcast) pull() bool {
-	if b.due() {
-		return true
-	}
 	b.ready.mu.Lock()
 	r, ok := b.ready.readers.Pop()
 	b.ready.mu.Unlock()
@@ -170,73 +162,13 @@ func (b *broadcast) pull() bool {
 	if p.Over {
 		b.views.forget(p.Task, r)
 	}
-	if !ok {
-		return true
-	}
-	id, from := p.Task.ID(), p.Task.From().ID
-	number := p.Tag.(uint64)
-	if b.hidden != nil {
-		if b.held[id] = number; p.Over {
-			delete(b.held, id)
-		}
-	}
-	own, others := b.readBy(from)
-	switch {
-	case p.Gap != nil:
-		b.add(part{FeedBatch: FeedBatch{Task: id, Gap: p.Gap}, number: number, from: from, own: true, others: true})
-	case b.hidden == nil:
-		b.add(part{FeedBatch: FeedBatch{Task: id, Events: p.Events}, number: number, from: from, own: true, others: true})
-	default:
-		if own {
-			b.add(part{FeedBatch: FeedBatch{Task: id, Events: p.Events}, number: number, from: from, own: true})
-		}
-		if !others { // nor will there be: who joins later does not read this task here
-			break
-		}
-		if events := b.hidden.Add(nil, id, core.Unmerge(p.Events), time.Now()); len(events) > 0 {
-			b.add(part{FeedBatch: FeedBatch{Task: id, Events: events}, number: number, from: from, others: true})
-		}
+	if ok {
+		b.add(part{
+			FeedBatch: FeedBatch{Task: p.Task.ID(), Events: p.Events, Gap: p.Gap},
+			number:    p.Tag.(uint64), from: p.Task.From().ID, redacted: p.Task.IsRedacted(),
+		})
 	}
 	return true
-}
-
-// due adds what was held back for long enough. It reports whether there was anything. Callers hold mu.
-func (b *broadcast) due() bool {
-	if b.hidden == nil {
-		return false
-	}
-	all, wait := b.hidden.Due(time.Now())
-	for _, r := range all {
-		if t := b.hub.tasks.Get(r.Task); t != nil && len(r.Events) > 0 { // it has not ended, so it is there
-			b.add(part{FeedBatch: FeedBatch{Task: r.Task, Events: r.Events}, number: b.held[r.Task], from: t.From().ID, others: true})
-		}
-	}
-	switch {
-	case wait <= 0:
-	case b.alarm == nil:
-		b.alarm = time.AfterFunc(wait, b.rouse)
-	default:
-		b.alarm.Reset(wait)
-	}
-	return len(all) > 0
-}
-
-func (b *broadcast) rouse() {
-	b.ready.mu.Lock()
-	defer b.ready.mu.Unlock()
-	b.ready.rouse()
-}
-
-// readBy reports who reads the tasks of a requester: feeds of its own, and others. Callers hold mu.
-func (b *broadcast) readBy(from string) (own, others bool) {
-	for f := range b.feeds {
-		if f.isOwn(from) {
-			own = true
-		} else {
-			others = true
-		}
-	}
-	return own, others
 }
 
 // add adds a part, and drops those that all feeds have read or that are too much. Callers hold mu.
@@ -255,7 +187,9 @@ func (b *broadcast) add(p part) {
 			b.first++
 		}
 	}
-	b.rouse()
+	b.ready.mu.Lock()
+	defer b.ready.mu.Unlock()
+	b.ready.rouse()
 }
 
 // encode encodes the events of the part, and sets its size. What cannot be encoded is left to

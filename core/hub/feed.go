@@ -71,8 +71,7 @@ const (
 )
 
 // Feed makes the session a reader of every task from a position on, which a Feed of this hub gave;
-// "" is now, with the tasks that run. What others asked for comes without secrets, with the same
-// sequence numbers: see Options.Redact. It returns a not_authorized Fault unless the principal is
+// "" is now, with the tasks that run. What others asked for comes redacted: see [Hub.FormFor]. It returns a not_authorized Fault unless the principal is
 // an operator, and an invalid Fault for a text that is no position. The session is not used for
 // anything else.
 func (s *Session) Feed(from string) (*Feed, error) {
@@ -103,7 +102,6 @@ func (h *Hub) feed(f *Feed, now bool) {
 	if s.closed {
 		return
 	}
-	s.redactAll()
 	s.feed.Store(f)
 	if !now {
 		return
@@ -118,7 +116,7 @@ func (h *Hub) feed(f *Feed, now bool) {
 		f.began = h.begunBy(&f.at)
 	}
 	for _, t := range h.tasks.InMemory() {
-		if r := s.views.follow(t, s.peer()); r != nil {
+		if r := s.views.follow(s.formFor(t), s.peer()); r != nil {
 			f.at.set(t.ID(), r.Cursor())
 		}
 	}
@@ -126,13 +124,12 @@ func (h *Hub) feed(f *Feed, now bool) {
 
 // isOwn reports whether the tasks of a requester are shown as they are.
 func (f *Feed) isOwn(from string) bool {
-	p := f.sess.identity.Principal
-	return p.Component || p.ID == from
+	return seesAsSaid(f.sess.identity.Principal, from)
 }
 
 // wants reports whether the feed shows a part of the broadcast.
 func (f *Feed) wants(p *part) bool {
-	return p.number > f.joined && (p.own && p.others || p.own == f.isOwn(p.from))
+	return p.number > f.joined && p.redacted == (f.sess.hub.redact != nil && !f.isOwn(p.from))
 }
 
 // Append appends the position after an event, in the order of [Feed.Next]. It has at most
@@ -304,9 +301,7 @@ func (f *Feed) resume(ctx context.Context, r resumed) (b FeedBatch, told bool, e
 	t, err := s.hub.find(ctx, r.task)
 	var reader *task.Reader
 	if err == nil {
-		if v := s.shown.Load(); v != nil {
-			v.resume(s, t, r.from.Seq)
-		}
+		t = s.formFor(t)
 		err = s.views.add(t, func() (_ *task.Reader, err error) {
 			reader, err = t.Watch(s.peer(), r.from, nil)
 			return reader, err
@@ -314,9 +309,6 @@ func (f *Feed) resume(ctx context.Context, r resumed) (b FeedBatch, told bool, e
 	}
 	switch {
 	case err == nil && reader == nil: // its end was read
-		if v := s.shown.Load(); v != nil {
-			delete(v.again, r.task)
-		}
 		f.at.end(r.task)
 	case err == nil:
 	case core.AsFault(err).Code == core.CodeUnknownTask, core.AsFault(err).Code == core.CodeInvalid:

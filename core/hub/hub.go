@@ -81,9 +81,9 @@ type Options struct {
 	// input, with errors of one line that name the field. nil leaves the inputs to the
 	// packs.
 	Schema func(schema []byte) (func(input []byte) error, error)
-	// Redact returns what takes secrets out of events before the journal gets them, and before those
-	// who watch all tasks get what others asked for. nil, or a function that returns nil, leaves
-	// them as they are.
+	// Redact returns what takes secrets out of events before the journal gets them, and out of what
+	// lists and streams show of the tasks of others: see [Hub.FormFor]. nil, or a function that
+	// returns nil, leaves them as they are.
 	Redact func() *redact.Redactor
 	// Frames keeps the frames of connections; nil keeps none.
 	Frames *frame.Book
@@ -329,12 +329,18 @@ func (h *Hub) unrecorded() (n int) {
 // JournalHealth returns the health of the journal: see [recorder.Recorder.Health].
 func (h *Hub) JournalHealth() recorder.Health { return h.recorder.Health() }
 
-// Turns returns the latest turns of a thread that the principal may read, oldest first;
-// none for a thread that no hub remembers. It may wait for other hubs.
+// Turns returns the latest turns of a thread that the principal may read, oldest first, those of
+// others redacted; none for a thread that no hub remembers. It may wait for other hubs.
 func (h *Hub) Turns(ctx context.Context, p core.Principal, id core.ThreadID) []core.Turn {
 	h.gather(ctx, id)
-	turns, _ := h.threads.Turns(id, 1<<30)
-	return h.turns(p, slices.Clone(turns))
+	known, _ := h.threads.Turns(id, 1<<30)
+	turns, redactor := h.turns(p, slices.Clone(known)), host{h}.Redactor()
+	for i, t := range turns {
+		if !seesAsSaid(p, t.From) {
+			turns[i] = redactor.Turn(t)
+		}
+	}
+	return turns
 }
 
 // Count adds one to a named counter: what a dialect folded, refused or ignored.

@@ -275,11 +275,6 @@ func (s *Session) poll() (b Batch, found bool, err error) {
 
 func (s *Session) pollBatch() (b Batch, found bool, err error) {
 	for {
-		if v := s.shown.Load(); v != nil {
-			if b, ok := v.due(s); ok {
-				return b, true, nil
-			}
-		}
 		b, r, ok, err := s.inbox.pop()
 		switch {
 		case err != nil || !ok:
@@ -308,9 +303,6 @@ func (s *Session) take(r *task.Reader) (Batch, bool) {
 	}
 	if !ok {
 		return Batch{}, false
-	}
-	if v := s.shown.Load(); v != nil && p.Role == task.Viewer && p.Tag == nil {
-		return v.show(s, p)
 	}
 	if p.Role != task.Waiter {
 		return Batch{Task: p.Task, Role: p.Role, Tag: p.Tag, Events: p.Events, Gap: p.Gap}, true

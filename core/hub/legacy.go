@@ -43,15 +43,15 @@ func (h *Hub) legacies() []*legacy {
 func (h *Hub) tasksLeft(ctx context.Context, p core.Principal, l *legacy, f task.Filter) (TaskPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, legacyTime)
 	defer cancel()
-	tasks, threads, err := l.read(ctx)
+	tasks, threads, err := l.read(ctx, host{h})
 	if err != nil {
 		return TaskPage{}, err
 	}
 	return h.page(ctx, p, f, tasks, threads, nil)
 }
 
-// read returns the tasks, which it reads from the journal the first time.
-func (l *legacy) read(ctx context.Context) (*task.Store, *thread.Index, error) {
+// read returns the tasks, for the host, which it reads from the journal the first time.
+func (l *legacy) read(ctx context.Context, h host) (*task.Store, *thread.Index, error) {
 	select {
 	case l.reading <- struct{}{}:
 		defer func() { <-l.reading }()
@@ -64,7 +64,7 @@ func (l *legacy) read(ctx context.Context) (*task.Store, *thread.Index, error) {
 	if l.shared == nil {
 		return nil, nil, core.NewFault(core.CodeUnreachable, "this hub has no journal with others")
 	}
-	tasks, threads, open := task.NewStore(task.Limits{}, nil, partOf{l.shared, l.hub}), thread.NewIndex(thread.IndexTasks), 0
+	tasks, threads, open := task.NewStore(task.Limits{}, h, partOf{l.shared, l.hub}), thread.NewIndex(thread.IndexTasks), 0
 	err := l.shared.HeadsOf(ctx, l.hub, func(head journal.Head) bool {
 		if head.End == 0 {
 			if r, ok := head.Last.Body.(core.Retrying); !ok || r.Hub == "" { // else it has moved: its owner lists it

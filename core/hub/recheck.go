@@ -45,7 +45,7 @@ func (s *Session) recheckAll() error {
 // any reports whether the function is true for a task that is watched.
 func (v *views) any(is func(*task.Task) bool) bool {
 	v.mu.Lock()
-	all := slices.Collect(maps.Keys(v.readers))
+	all := slices.Collect(maps.Values(v.readers))
 	v.mu.Unlock()
-	return slices.ContainsFunc(all, is)
+	return slices.ContainsFunc(all, func(w viewed) bool { return is(w.task) })
 }

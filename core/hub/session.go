@@ -81,9 +81,8 @@ type Session struct {
 	inbox    inbox
 	views    views
 	waits    waits
-	told     *told                 // nil unless its frames are kept
-	shown    atomic.Pointer[shown] // nil unless it watches all tasks and secrets are taken out
-	feed     atomic.Pointer[Feed]  // nil unless it is read by one
+	told     *told                // nil unless its frames are kept
+	feed     atomic.Pointer[Feed] // nil unless it is read by one
 	// parent is nil unless the session is a child.
 	parent *Session
 	// thread is the one that a child calls tools for; "" if that is unknown.

@@ -108,7 +108,9 @@ func (h *Hub) page(ctx context.Context, p core.Principal, f task.Filter, s *task
 		}
 		turns = append(turns, threads.Latest(f.Thread, task.CatalogTasks)...)
 	}
-	page.Tasks, page.Before, err = s.List(ctx, f, turns, lists, func(from core.Principal, agent core.AgentID) bool { return h.mayRead(p, h.ofWork(from, agent)) })
+	page.Tasks, page.Before, err = s.List(ctx, f, turns, lists, func(from core.Principal, agent core.AgentID) (may, asSaid bool) {
+		return h.mayRead(p, h.ofWork(from, agent)), seesAsSaid(p, from.ID)
+	})
 	return page, err
 }
 

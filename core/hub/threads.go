@@ -11,8 +11,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// ThreadReader reads the tasks of a thread that its principal may read, in the order in
-// which they were opened, each from its first event to its last; then it waits for new
+// ThreadReader reads the tasks of a thread that its principal may read, in the form for it
+// ([Hub.FormFor]), in the order in which they were opened, each from its first event to its last; then it waits for new
 // ones. Events of a task come after the end of the task before it. It reads from memory or
 // from the journal, at its own pace, one task at a time. One goroutine uses it.
 type ThreadReader struct {
@@ -82,8 +82,8 @@ func (r *ThreadReader) begin(ctx context.Context) error {
 			return nil
 		}
 	}
-	r.task = t
-	return r.sess.Watch(t, r.place.Cursor, nil)
+	r.task = r.sess.formFor(t)
+	return r.sess.Watch(r.task, r.place.Cursor, nil)
 }
 
 var unknownTask = &core.Fault{Code: core.CodeUnknownTask}
@@ -140,12 +140,12 @@ func (r *ThreadReader) nextTask(ctx context.Context) (gap bool, err error) {
 		return false, nil
 	}
 	r.place, r.lost, r.reported = core.Place{Task: t.ID()}, false, false
-	r.task = t
-	return false, r.sess.Watch(t, core.Cursor{}, nil)
+	r.task = r.sess.formFor(t)
+	return false, r.sess.Watch(r.task, core.Cursor{}, nil)
 }
 
-// Thread calls yield for the tasks of a thread that the principal may read, in order,
-// starting with the task from if that is not "", until yield returns false. It may wait for
+// Thread calls yield for the tasks of a thread that the principal may read, in the form for it
+// ([Hub.FormFor]), in order, starting with the task from if that is not "", until yield returns false. It may wait for
 // the journal, whose error it returns. missing says that a task between from and the last
 // one yielded is no longer kept.
 func (h *Hub) Thread(ctx context.Context, p core.Principal, id core.ThreadID, from core.TaskID, yield func(*task.Task) bool) (missing bool, err error) {
@@ -158,14 +158,14 @@ func (h *Hub) Thread(ctx context.Context, p core.Principal, id core.ThreadID, fr
 			missing = true
 		case err != nil:
 			return false, err
-		case !yield(t):
+		case !yield(h.FormFor(p, t)):
 			return false, nil
 		}
 	}
 	for {
 		t, gone, err := h.nextTurn(ctx, p, id, after)
 		missing = missing || gone
-		if err != nil || t == nil || !yield(t) {
+		if err != nil || t == nil || !yield(h.FormFor(p, t)) {
 			return missing, err
 		}
 		after = t.ID()
@@ -173,7 +173,7 @@ func (h *Hub) Thread(ctx context.Context, p core.Principal, id core.ThreadID, fr
 }
 
 // LatestTurns returns up to n of the latest tasks of a thread that the principal may
-// read, oldest first. It may wait for the journal, whose error it returns.
+// read, in the form for it ([Hub.FormFor]), oldest first. It may wait for the journal, whose error it returns.
 func (h *Hub) LatestTurns(ctx context.Context, p core.Principal, id core.ThreadID, n int) ([]*task.Task, error) {
 	h.gather(ctx, id)
 	ids := h.index.Latest(id, n)
@@ -184,7 +184,7 @@ func (h *Hub) LatestTurns(ctx context.Context, p core.Principal, id core.ThreadI
 	for _, task := range ids {
 		switch t, err := h.Task(ctx, p, task); {
 		case err == nil && t.Request().Thread == id:
-			all = append(all, t)
+			all = append(all, h.FormFor(p, t))
 		case err != nil && !skips(err):
 			return nil, err
 		}
@@ -245,10 +245,10 @@ type follower struct {
 }
 
 // Follow makes the session a viewer of every task that is opened in a thread from now on
-// and that its principal may read; tag comes with their batches. It leaves out those that
-// the session opens itself. Notices are not part of a thread. It returns an invalid Fault for a name that is too
-// long, and an overloaded Fault where the session or its principal follows and watches too much, or the memory
-// of the hub is full.
+// and that its principal may read, in the form for it ([Hub.FormFor]); tag comes with their batches. It leaves out
+// those that the session opens itself. Notices are not part of a thread. It returns an invalid Fault for a name
+// that is too long, and an overloaded Fault where the session or its principal follows and watches too much, or the
+// memory of the hub is full.
 func (s *Session) Follow(id core.ThreadID, tag any) error {
 	return s.doFunc(core.Follow{Thread: id}, func() error {
 		return s.follow(id, follower{shown: true, tag: tag})

@@ -14,7 +14,24 @@ import (
 type views struct {
 	mu      sync.Mutex
 	closed  bool
-	readers table[*task.Task, *task.Reader]
+	readers table[view, viewed]
+}
+
+// view names a form of a task.
+type view struct {
+	id       core.TaskID
+	redacted bool
+}
+
+func viewOf(t *task.Task) view { return view{t.ID(), t.IsRedacted()} }
+
+// other is the other form of the task.
+func (v view) other() view { return view{v.id, !v.redacted} }
+
+// viewed is a form of a task that is read.
+type viewed struct {
+	task   *task.Task
+	reader *task.Reader
 }
 
 // add stores the reader that attach returns, if any, in place of the present one of the
@@ -29,22 +46,36 @@ func (v *views) add(t *task.Task, attach func() (*task.Reader, error)) error {
 	if err != nil {
 		return err
 	}
-	if old := v.readers[t]; old != nil {
-		old.Close()
-		delete(v.readers, t)
-	}
+	v.remove(viewOf(t))
 	if r != nil {
-		v.readers.put(t, r)
+		v.readers.put(viewOf(t), viewed{t, r})
 	}
 	return nil
+}
+
+// remove closes the reader of a form, if there is one. Callers hold mu.
+func (v *views) remove(of view) {
+	if old, is := v.readers[of]; is {
+		old.reader.Close()
+		delete(v.readers, of)
+	}
+}
+
+// drop closes the readers of forms.
+func (v *views) drop(forms ...view) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, of := range forms {
+		v.remove(of)
+	}
 }
 
 // forget removes a reader that has read the end of its task.
 func (v *views) forget(t *task.Task, r *task.Reader) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.readers[t] == r { // another may have taken its place
-		delete(v.readers, t)
+	if v.readers[viewOf(t)].reader == r { // another may have taken its place
+		delete(v.readers, viewOf(t))
 	}
 }
 
@@ -53,8 +84,8 @@ func (v *views) ids() map[core.TaskID]bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	all := make(map[core.TaskID]bool, len(v.readers))
-	for t := range v.readers {
-		all[t.ID()] = true
+	for of := range v.readers {
+		all[of.id] = true
 	}
 	return all
 }
@@ -70,23 +101,21 @@ func (v *views) close() {
 func (v *views) clear() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, r := range v.readers {
-		r.Close()
+	for _, w := range v.readers {
+		w.reader.Close()
 	}
 	v.readers = nil
 }
 
-// view makes the session a viewer of a task, from the first event.
+// view makes the session a viewer of a task, from the first event, in the form for its principal.
 func (s *Session) view(t *task.Task, tag any) {
+	t = s.formFor(t)
 	_ = s.views.add(t, func() (*task.Reader, error) { return t.Attach(s.peer(), task.Viewer, tag, 0), nil })
 }
 
 // viewOnce is view, unless the session reads the task already.
 func (s *Session) viewOnce(t *task.Task, tag any) {
-	s.views.mu.Lock()
-	known := s.views.readers[t] != nil
-	s.views.mu.Unlock()
-	if !known {
+	if !s.views.ids()[t.ID()] {
 		s.view(t, tag)
 	}
 }
@@ -109,12 +138,18 @@ func (h *Hub) Readers(ctx context.Context, p core.Principal, id core.TaskID) ([]
 // Watch makes the session a reader of a task, from after the cursor: first the events that
 // it missed, then those to come. It returns an invalid Fault for a cursor that is not one
 // of this task, an unreachable Fault when the session has ended or this hub is behind the cursor, and a
-// not_authorized Fault if the rules have changed since [Hub.Task] returned the task.
+// not_authorized Fault if the rules have changed since [Hub.Task] returned the task. What comes is the
+// form that is passed; but for a part of the program, it replaces the other one where the session reads it.
 func (s *Session) Watch(t *task.Task, from core.Cursor, tag any) error {
 	if err := s.views.add(t, func() (*task.Reader, error) { return t.Watch(s.peer(), from, tag) }); err != nil {
 		return err
 	}
-	if p := s.identity.Principal; !p.Component && !s.hub.MayRead(p, t) { // a Recheck did not see the reader
+	p := s.identity.Principal
+	if p.Component {
+		return nil
+	}
+	s.views.drop(viewOf(t).other())
+	if !s.hub.MayRead(p, t) { // a Recheck did not see the reader
 		s.Unwatch(t)
 		return rulesChanged()
 	}
@@ -126,14 +161,16 @@ func (s *Session) Watch(t *task.Task, from core.Cursor, tag any) error {
 // outcome.
 func (s *Session) AwaitEnd(t *task.Task) { s.attach(t, task.Waiter, nil) }
 
-// Unwatch ends Watch.
+// Unwatch ends Watch; but for a part of the program, of both forms of the task.
 func (s *Session) Unwatch(t *task.Task) {
-	_ = s.views.add(t, func() (*task.Reader, error) { return nil, nil })
+	s.views.drop(viewOf(t))
+	if !s.identity.Principal.Component {
+		s.views.drop(viewOf(t).other())
+	}
 }
 
 // WatchAll makes the session a reader of every task from now on, including those that run
-// or whose end is still to be told. What others asked for comes without secrets, with the same
-// sequence numbers: see Options.Redact. It returns a not_authorized Fault unless the principal
+// or whose end is still to be told. What others asked for comes redacted: see [Hub.FormFor]. It returns a not_authorized Fault unless the principal
 // is an operator.
 func (s *Session) WatchAll() error {
 	if _, err := s.do(core.WatchAll{}); err != nil {
@@ -148,10 +185,9 @@ func (h *Hub) watchAll(s *Session) {
 	if s.closed {
 		return
 	}
-	s.redactAll()
 	h.watchers[s] = struct{}{}
 	for _, t := range h.tasks.InMemory() {
-		s.views.follow(t, s.peer())
+		s.views.follow(s.formFor(t), s.peer())
 	}
 	h.watchRunning(s)
 }
@@ -166,7 +202,7 @@ func (v *views) follow(t *task.Task, in task.Inbox) *task.Reader {
 	}
 	r := t.Follow(in, task.Viewer)
 	if r != nil {
-		v.readers.put(t, r)
+		v.readers.put(viewOf(t), viewed{t, r})
 	}
 	return r
 }

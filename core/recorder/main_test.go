@@ -201,6 +201,7 @@ func (s *fixture) BudgetsCrossed([]usage.BudgetStatus)                 {}
 func (s *fixture) Dropped(core.TaskID, core.ThreadID)                  {}
 func (s *fixture) Ended(*task.Task, task.Worker)                       {}
 func (s *fixture) CancelUnanswered(*task.Task)                         {}
+func (s *fixture) Redactor() *redact.Redactor                          { return nil }
 
 // worker is an agent that reads nothing.
 type worker struct{}

@@ -29,8 +29,12 @@ type PendingApproval struct {
 // Approvals returns the approvals that are pending, oldest first.
 func (t *Task) Approvals() []PendingApproval {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.pendingApprovals()
+	all := t.pendingApprovals()
+	t.mu.Unlock()
+	for i := range all {
+		all[i].Input = t.redactor().Input(all[i].Input)
+	}
+	return all
 }
 
 // Decide decides a pending approval, or with All every pending and future one of the task.

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/memory"
+	"github.com/dragoman-hub/dragoman/core/redact"
 )
 
 // Status describes a task without its events, in a stable JSON form.
@@ -31,7 +32,9 @@ type Status struct {
 
 // Status describes the task. It shows an end only once readers may see it: see
 // [Host.JournalBehind].
-func (t *Task) Status() Status {
+func (t *Task) Status() Status { return t.status().redacted(t.redactor()) }
+
+func (t *Task) status() Status {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := statusOf(t.id, t.request)
@@ -59,6 +62,12 @@ func (t *Task) stateText() string {
 func statusOf(id core.TaskID, r core.Request) Status {
 	r.History = nil
 	return Status{ID: id, Request: r}
+}
+
+// redacted returns the status without what is redacted.
+func (s Status) redacted(r *redact.Redactor) Status {
+	s.Request, s.Receipt = r.Request(s.Request), r.Receipt(s.Receipt)
+	return s
 }
 
 // Filter selects the tasks that [Store.List] lists, in a stable JSON form. The zero value of a

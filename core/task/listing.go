@@ -10,14 +10,18 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// List lists tasks whose requester passes mayRead, newest first: those that run and the
+// Sees says what somebody sees of the tasks that a principal asked of an agent: whether they may be read,
+// and whether as they were said; else they are redacted.
+type Sees func(from core.Principal, agent core.AgentID) (may, asSaid bool)
+
+// List lists the tasks that somebody sees, newest first: those that run and the
 // latest [CatalogTasks], in memory and in the journal. turns are the tasks of the filter's
 // thread in order, if it has one. A page may have fewer tasks than its limit if it had to
 // look at many; before is Filter.Before of the next page, and "" at the end. List may wait
 // for the journal, whose error it returns. It leaves out the tasks in memory for which lists, if it
 // is not nil, returns false.
-func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists func(*Task) bool, mayRead func(from core.Principal, agent core.AgentID) bool) (all []Status, before core.TaskID, err error) {
-	l := &listing{store: s, filter: f, lists: lists, mayRead: mayRead, may: map[parties]bool{}, began: time.Now()}
+func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists func(*Task) bool, sees Sees) (all []Status, before core.TaskID, err error) {
+	l := &listing{store: s, filter: f, lists: lists, sees: sees, seen: map[parties]seen{}, began: time.Now()}
 	limit := f.Listed()
 	before = f.Before
 	for {
@@ -46,7 +50,7 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists f
 					return all, all[limit-1].ID, nil
 				}
 				l.bytes += one.Request.Size()
-				all = append(all, one)
+				all = append(all, l.shown(one))
 			}
 			before = c.id
 		}
@@ -58,11 +62,11 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists f
 
 // A listing is what a call of [Store.List] knows while it makes a page.
 type listing struct {
-	store   *Store
-	filter  Filter
-	lists   func(*Task) bool
-	mayRead func(from core.Principal, agent core.AgentID) bool
-	may     map[parties]bool // what mayRead returned: most tasks have the same few
+	store  *Store
+	filter Filter
+	lists  func(*Task) bool
+	sees   Sees
+	seen   map[parties]seen // what sees returned: most tasks have the same few
 
 	ahead map[core.TaskID]described // what was read of tasks that come next
 	reads int
@@ -75,12 +79,28 @@ func (l *listing) selects(w parties) bool {
 	if l.filter.Agent != "" && w.of() != l.filter.Agent || l.filter.From != "" && w.from != l.filter.From {
 		return false
 	}
-	ok, known := l.may[w]
+	return l.of(w).may
+}
+
+// seen is what [Sees] returned.
+type seen struct{ may, asSaid bool }
+
+// of returns what is seen of the tasks of these parties.
+func (l *listing) of(w parties) seen {
+	is, known := l.seen[w]
 	if !known {
-		ok = l.mayRead(core.Principal{ID: w.from}, w.of())
-		l.may[w] = ok
+		is.may, is.asSaid = l.sees(core.Principal{ID: w.from}, w.of())
+		l.seen[w] = is
 	}
-	return ok
+	return is
+}
+
+// shown returns a status as it stands on the page.
+func (l *listing) shown(s Status) Status {
+	if l.of(partiesOf(s)).asSaid {
+		return s
+	}
+	return s.redacted(l.store.host.Redactor())
 }
 
 // leavesOut reports whether the catalog tells that a task is not on the page.

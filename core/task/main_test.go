@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
@@ -31,6 +32,7 @@ type host struct {
 	behind   bool
 	near     []usage.BudgetStatus // what Spend returns
 	crossed  []usage.BudgetStatus
+	redactor *redact.Redactor // nil redacts nothing
 }
 
 func (h *host) Appended(id core.TaskID, e core.Event) {
@@ -83,6 +85,8 @@ func (h *host) counted(name string) int {
 	defer h.mu.Unlock()
 	return h.counts[name]
 }
+
+func (h *host) Redactor() *redact.Redactor { return h.redactor }
 
 func (h *host) BudgetsCrossed(b []usage.BudgetStatus) { h.crossed = append(h.crossed, b...) }
 

@@ -59,9 +59,9 @@ func (s *Store) Mirror(id core.TaskID, first core.Event) *Task {
 	if t := s.tasks[id]; t != nil {
 		return t
 	}
-	t := &Task{
+	t := newTask(&life{
 		store: s, id: id, mirror: true, sparse: true, state: Queued, epoch: 1, log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs),
-	}
+	})
 	t.share.Add(OverheadBytes)
 	if !first.Body.Kind().Ends() { // whoever extends it is told of its end
 		t.Extend([]core.Event{first}) // before anybody sees it
@@ -73,7 +73,7 @@ func (s *Store) Mirror(id core.TaskID, first core.Event) *Task {
 // Copy returns a mirror of a notice with the event that opened it, for its subscribers: the store does not
 // have it, and no more events come.
 func (s *Store) Copy(from core.Principal, opened core.Event) *Task {
-	t := &Task{store: s, id: opened.Body.(core.Opened).Task, mirror: true, state: Queued, epoch: 1, log: newLog(1)}
+	t := newTask(&life{store: s, id: opened.Body.(core.Opened).Task, mirror: true, state: Queued, epoch: 1, log: newLog(1)})
 	t.Extend([]core.Event{opened})
 	t.from = from
 	return t

@@ -47,7 +47,7 @@ func (t *Task) Copy() []core.Event {
 	for e := range t.log.All() {
 		all = append(all, e)
 	}
-	return append(all, *t.leaving)
+	return t.said(append(all, *t.leaving))
 }
 
 // Gone appends the record of the move, which its readers get once it is stored. From now on the task

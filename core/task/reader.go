@@ -60,6 +60,7 @@ type Reader struct {
 	gap    *Gap
 	before *Reader // its neighbours in the list of the task
 	after  *Reader
+	veil   *veil // nil unless it reads the redacted form
 	role   Role
 	queued bool // its inbox was notified
 	held   bool // it waits for the end to be recorded
@@ -109,6 +110,9 @@ func (t *Task) attach(in Inbox, role Role, tag any, next uint64) *Reader {
 	t.count()
 	r := t.unusedReader()
 	*r = Reader{task: t, inbox: in, role: role, tag: tag, next: next}
+	if t.hides {
+		r.veil = &veil{}
+	}
 	if next < t.lost {
 		r.gap, r.next = &Gap{From: next + 1, To: t.lost}, t.lost
 	}
@@ -307,6 +311,14 @@ func (t *Task) wake(r *Reader) {
 
 // Take returns what is new for a reader that was ready; false if nothing is new.
 func (r *Reader) Take() (Piece, bool) {
+	if r.veil != nil {
+		return r.veil.take(r)
+	}
+	return r.take()
+}
+
+// take is Take of what was said. Without anything new it returns who reads what, unless the reader is closed.
+func (r *Reader) take() (Piece, bool) {
 	t := r.task
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -333,7 +345,7 @@ func (r *Reader) Take() (Piece, bool) {
 		r.held = end < t.log.Len()
 	}
 	if i >= end {
-		return Piece{}, false
+		return p, false
 	}
 	p.Events = t.log.from(i)
 	p.Events = p.Events[:min(len(p.Events), end-i)]

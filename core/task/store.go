@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/memory"
 	"github.com/dragoman-hub/dragoman/core/quota"
+	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
@@ -54,6 +55,8 @@ type Host interface {
 	Spend(t *Task, r usage.Record, late bool) []usage.BudgetStatus
 	// Count adds one to a named counter.
 	Count(name string)
+	// Redactor returns what is taken out of the redacted form of tasks; nil for nothing.
+	Redactor() *redact.Redactor
 
 	// BudgetsCrossed is called without a lock for budgets that became nearly spent, or
 	// spent.
@@ -197,7 +200,7 @@ func (s *Store) Find(id core.TaskID, read func() ([]core.Event, error)) (*Task, 
 // taskOf returns a task that has ended, as the journal has its events. gap is what is lost of it, nil for nothing.
 func (s *Store) taskOf(id core.TaskID, events []core.Event, gap *journal.GapError) *Task {
 	last := events[len(events)-1]
-	t := &Task{store: s, id: id, log: LogOf(events), loaded: true, sparse: true, owner: ownerIn(events), state: Ended, epoch: last.Epoch, share: memory.Of(s.limits.Memory, memory.Ended)}
+	t := newTask(&life{store: s, id: id, log: LogOf(events), loaded: true, sparse: true, owner: ownerIn(events), state: Ended, epoch: last.Epoch, share: memory.Of(s.limits.Memory, memory.Ended)})
 	if gap != nil {
 		t.lost = events[0].Seq - 1
 		for i := range events[1:] {

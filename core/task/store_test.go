@@ -163,7 +163,7 @@ func TestAListIsPagedNewestFirst(t *testing.T) {
 	list := func(f task.Filter, mayRead func(core.Principal) bool) (got []core.TaskID) {
 		t.Helper()
 		for {
-			page, before, err := s.List(t.Context(), f, nil, nil, func(from core.Principal, _ core.AgentID) bool { return mayRead(from) })
+			page, before, err := s.List(t.Context(), f, nil, nil, func(from core.Principal, _ core.AgentID) (may, asSaid bool) { return mayRead(from), true })
 			if err != nil {
 				t.Fatal(err)
 			}

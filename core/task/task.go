@@ -38,7 +38,19 @@ type Worker interface {
 
 // Task is a unit of work: one requester, one cause, one sequence of events and
 // exactly one end (promises P1 and P2). It is safe for concurrent use.
+//
+// A Task is one of two forms of the same work: as it was said, for who asked, who works on it and who
+// opens it by its id; or redacted, which is all that lists and streams hand out of the tasks of
+// others: see [Task.Redacted].
 type Task struct {
+	*life
+	hides bool // it is the redacted form
+}
+
+// life is what both forms of a task share.
+type life struct {
+	plain, redacted Task
+
 	store *Store
 	id    core.TaskID
 	from  core.Principal
@@ -88,12 +100,18 @@ type Task struct {
 	approvals
 }
 
+// newTask returns the form of a task as it was said.
+func newTask(l *life) *Task {
+	l.plain, l.redacted = Task{life: l}, Task{life: l, hides: true}
+	return &l.plain
+}
+
 // shortTask is how many events a task is expected to have at least.
 const shortTask = 6
 
 // New returns a task that waits for an agent, with the key of its [core.Opened]. [Store.Open] opens it.
 func (s *Store) New(from core.Principal, chain policy.Chain, req core.Request, trace core.Trace, key string) *Task {
-	return &Task{store: s, from: from, chain: chain, trace: trace, key: key, request: req, ownTurns: len(req.History), epoch: 1, state: Queued, log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs)}
+	return newTask(&life{store: s, from: from, chain: chain, trace: trace, key: key, request: req, ownTurns: len(req.History), epoch: 1, state: Queued, log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs)})
 }
 
 // ID names the task.
@@ -119,8 +137,9 @@ func (t *Task) Key() string { return t.key }
 // Request returns the request, with the history for its agent.
 func (t *Task) Request() core.Request {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.request
+	r := t.request
+	t.mu.Unlock()
+	return t.redactor().Request(r)
 }
 
 // To returns its address.
@@ -148,7 +167,7 @@ func (t *Task) SharedThread() core.ThreadID {
 }
 
 // Notice returns its content if it is a notice, else nil.
-func (t *Task) Notice() *core.Notice { return t.request.Notice }
+func (t *Task) Notice() *core.Notice { return t.redactor().Request(t.request).Notice }
 
 // Size estimates the memory of the request in bytes.
 func (t *Task) Size() int {
@@ -159,9 +178,8 @@ func (t *Task) Size() int {
 
 // Last returns the last event, even if readers may not see it yet.
 func (t *Task) Last() core.Event {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.log.Last()
+	log := t.Log()
+	return log.Last()
 }
 
 // Cursor returns the place of its latest event: the zero Cursor before there is one.
@@ -225,8 +243,9 @@ func (t *Task) IsDone() bool {
 // Receipt returns its receipt (promise P4).
 func (t *Task) Receipt() core.Receipt {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.receipt
+	r := t.receipt
+	t.mu.Unlock()
+	return t.redactor().Receipt(r)
 }
 
 // Answer returns the outcome so far.
@@ -234,6 +253,10 @@ func (t *Task) Answer() core.Answer {
 	t.mu.Lock()
 	log, n := t.log, t.readable()
 	t.mu.Unlock()
+	if t.hides {
+		log = LogOf(t.said(log.slice(n)))
+		n = log.Len()
+	}
 	a := log.Fold(n)
 	a.Truncated = a.Truncated || t.holed
 	return a
@@ -244,14 +267,18 @@ func (t *Task) Events() []core.Event {
 	t.mu.Lock()
 	log, n := t.log, t.readable()
 	t.mu.Unlock()
-	return log.slice(n)
+	return t.said(log.slice(n))
 }
 
 // Log returns the events so far, and the end even if readers may not see it yet.
 func (t *Task) Log() Log {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.log
+	log := t.log
+	t.mu.Unlock()
+	if !t.hides {
+		return log
+	}
+	return LogOf(t.said(log.slice(log.Len())))
 }
 
 // last returns the last sequence number. Callers hold mu.
