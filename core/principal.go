@@ -36,6 +36,19 @@ type Principal struct {
 	Proof string `json:"-"`
 }
 
+// PartPrefix begins the names of the parts of the hub, and of the other hubs of a cluster.
+const PartPrefix = "hub "
+
+// openNames are the names of those who come to an open hub without one, by the way they come.
+var openNames = []string{"client", "editor", "local", "mcp", "stdio"}
+
+// IsHubs reports whether a name is one that the hub gives, in whatever case: to its parts, or to those who
+// come to an open hub without a name. No credential proves such a name.
+func IsHubs(name string) bool {
+	words := strings.Fields(strings.ToLower(name))
+	return len(words) > 1 && words[0] == "hub" || len(words) == 1 && slices.Contains(openNames, words[0])
+}
+
 // Rights returns text that is the same for two principals of one id if, and only if, their
 // credentials give them the same rights: "" for none besides those of the id.
 func (p Principal) Rights() string {

@@ -224,6 +224,32 @@ func TestNotificationsGoOnlyWhereTheyMay(t *testing.T) {
 	}
 }
 
+// Each text becomes a part of a header of every notification: what cannot be one is refused when it is named.
+func TestAConfigurationWhoseTextsAreNoHeadersIsRefused(t *testing.T) {
+	f := start(t, a2a.Options{Webhooks: sender(t, webhook.TargetsPublic)})
+	a := f.agent("shout")
+	id := f.send(rpc, "shout", strings.TrimSuffix(message("m1", "go", ""), "}")+`,"configuration":{"returnImmediately":true}}`).ID
+	for _, b := range bindings {
+		for members, want := range map[string]string{
+			`"token":"x\r\nX-Forged: y"`: "token", `"token":"x\n"`: "token", `"token":"\u0000"`: "token", `"token":"` + strings.Repeat("x", 4097) + `"`: "token",
+			`"authentication":{"scheme":"Bearer\r\nX: y"}`:                          "authentication.scheme",
+			`"authentication":{"scheme":"Bearer","credentials":"x\r\nX-Forged: y"}`: "authentication.credentials",
+		} {
+			if _, _, failed := f.call(b, "shout", wire.MethodCreatePush, fmt.Sprintf(`{"taskId":%q,"url":"https://example.com/",%s}`, id, members)); failed.reason() != "INVALID_PARAMS" || !strings.Contains(fmt.Sprint(failed), want) {
+				t.Errorf("%s: create with %.60s: got %v, want INVALID_PARAMS for %s", b, members, failed, want)
+			}
+			if _, _, failed := f.call(b, "shout", wire.MethodSend, strings.TrimSuffix(message("m2", "go", ""), "}")+`,"configuration":{"returnImmediately":true,"taskPushNotificationConfig":{"url":"https://example.com/",`+members+`}}}`); failed.reason() != "INVALID_PARAMS" {
+				t.Errorf("%s: send with %.60s: got %v, want INVALID_PARAMS", b, members, failed)
+			}
+		}
+		if _, _, failed := f.call(b, "shout", wire.MethodCreatePush, fmt.Sprintf(`{"taskId":%q,"url":"https://[::ffff:0:127.0.0.1]/"}`, id)); failed.reason() != "INVALID_PARAMS" {
+			t.Errorf("%s: an address in another form: got %v, want INVALID_PARAMS", b, failed)
+		}
+	}
+	task, _ := a.next(core.KindAssigned)
+	a.say(task, core.Done{})
+}
+
 // A push configuration says where the requester is told, with a secret of its own.
 func TestWhoMayReadATaskDoesNotSeeOrChangeWhereOthersAreTold(t *testing.T) {
 	f := start(t, a2a.Options{Webhooks: sender(t, webhook.TargetsAny)})

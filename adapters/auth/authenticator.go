@@ -177,7 +177,11 @@ func (a *Authenticator) Authenticate(ctx context.Context, given Credentials) (co
 		return core.Principal{}, nil
 	}
 	kind, p, err := a.judge(ctx, s, &given)
-	if err == nil && s.reserved[p.ID] {
+	switch {
+	case err != nil:
+	case core.IsHubs(p.ID):
+		err = core.NewFault(core.CodeNotAuthorized, "the name %s is given by the hub itself: a credential needs another principal", p.ID)
+	case s.reserved[p.ID]:
 		err = core.NewFault(core.CodeNotAuthorized, "the hub runs an agent or a pack under the name %s itself: a credential needs another principal", p.ID)
 	}
 	if err != nil {
@@ -220,7 +224,7 @@ func (a *Authenticator) Knows(p core.Principal) bool {
 	if !p.Authenticated {
 		return s.open
 	}
-	if !valid(p) || s.reserved[p.ID] {
+	if !valid(p) || s.reserved[p.ID] || core.IsHubs(p.ID) {
 		return false
 	}
 	kind, rest, found := strings.Cut(p.Proof, ":")

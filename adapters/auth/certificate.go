@@ -3,6 +3,7 @@ package auth
 import (
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/asn1"
 	"encoding/hex"
 	"time"
 
@@ -25,6 +26,8 @@ func (s *state) certificate(chain []*x509.Certificate) (core.Principal, error) {
 		return core.Principal{}, refused("the client certificate has %d URIs in its subjectAltName and could be any of them: issue one with a single URI", len(leaf.URIs))
 	case len(leaf.URIs) == 1:
 		name = leaf.URIs[0].String()
+	case commonNames(leaf) > 1:
+		return core.Principal{}, refused("the client certificate has %d common names and could be any of them: issue one with a single one, or with a URI in its subjectAltName", commonNames(leaf))
 	case name == "":
 		return core.Principal{}, refused("the client certificate names nobody: issue one with a URI in its subjectAltName, or with a common name")
 	}
@@ -32,6 +35,16 @@ func (s *state) certificate(chain []*x509.Certificate) (core.Principal, error) {
 		return core.Principal{}, refused("the client certificate does not name a %v", err)
 	}
 	return core.Principal{ID: name, Authenticated: true, Until: leaf.NotAfter, Proof: proofCertificate + hex.EncodeToString(root[:])}, nil
+}
+
+// commonNames returns how many common names the subject of a certificate has.
+func commonNames(of *x509.Certificate) (n int) {
+	for _, one := range of.Subject.Names {
+		if one.Type.Equal(asn1.ObjectIdentifier{2, 5, 4, 3}) {
+			n++
+		}
+	}
+	return n
 }
 
 // knowsAuthority reports whether certificates of an authority are accepted, by the rest of

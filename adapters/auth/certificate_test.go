@@ -6,11 +6,15 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"math/big"
 	"net/url"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/core"
@@ -83,6 +87,46 @@ func TestACertificateNamesItsPrincipal(t *testing.T) {
 		good.SSH.Nonce = []string{"wrong"}
 		admits(t, a, good, "ana")
 		refuses(t, a, bad, core.CodeUnauthenticated, "names nobody")
+	}
+}
+
+// twoNames is a subject with two common names, of which readers of certificates choose the first, the last or both.
+func twoNames(first, second string) pkix.Name {
+	cn := asn1.ObjectIdentifier{2, 5, 4, 3}
+	return pkix.Name{ExtraNames: []pkix.AttributeTypeAndValue{{Type: cn, Value: first}, {Type: cn, Value: second}}}
+}
+
+func TestACertificateWithTwoCommonNamesIsRefused(t *testing.T) {
+	ca := newAuthority(t)
+	a := newAuth(t, auth.Options{}, auth.Settings{Authorities: []*x509.Certificate{ca.cert}})
+	for _, name := range []string{"ana", "bob"} {
+		given := auth.Credentials{Certificates: ca.issue(t, &x509.Certificate{Subject: twoNames("ana", name)})}
+		refuses(t, a, given, core.CodeUnauthenticated, "has 2 common names and could be any of them: issue one with a single one")
+	}
+	uri, err := url.Parse("spiffe://example.org/ana")
+	if err != nil {
+		t.Fatal(err)
+	}
+	admits(t, a, auth.Credentials{Certificates: ca.issue(t, &x509.Certificate{Subject: twoNames("ana", "bob"), URIs: []*url.URL{uri}})}, uri.String())
+}
+
+// Under these names the hub and its parts act, and come those to an open hub who have none.
+func TestNoCredentialProvesANameThatTheHubGives(t *testing.T) {
+	ca := newAuthority(t)
+	for _, name := range []string{"local", "Local", "mcp", "client", "editor", "stdio", "hub b", "HUB b", "hub\u00a0b", "hub metrics"} {
+		a := newAuth(t, auth.Options{}, auth.Settings{Tokens: tokens(name).Tokens, Issuers: []auth.Issuer{hmacIssuer()}, Authorities: []*x509.Certificate{ca.cert}})
+		for kind, given := range map[string]auth.Credentials{
+			"a JWT": hs256(t, jwt.MapClaims{"sub": name}), "a certificate": {Certificates: ca.issue(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}})}, "a token": bearer(name + "-token"),
+		} {
+			p, err := a.Authenticate(t.Context(), given)
+			if f := core.AsFault(err); err == nil || !strings.Contains(f.Message, "the hub itself") && !strings.Contains(f.Message, "want a name of 1 to") {
+				t.Errorf("%s for %q: got %q and %v, want it refused, and told to take another name", kind, name, p.ID, err)
+			}
+		}
+	}
+	a := newAuth(t, auth.Options{}, auth.Settings{Issuers: []auth.Issuer{hmacIssuer()}})
+	for _, name := range []string{"locals", "hubert", "hub-b", "my mcp"} {
+		admits(t, a, hs256(t, jwt.MapClaims{"sub": name}), name)
 	}
 }
 

@@ -320,8 +320,11 @@ func TestAnOperatorConfiguresAnAgentAndSeesAllTasks(t *testing.T) {
 			t.Errorf("got %v, want the task of somebody else", got)
 		}
 		plain := s.peerWith(native.Options{Principal: core.Principal{ID: "plain", Authenticated: true}})
-		for _, c := range []core.Command{core.WatchAll{}, core.Configure{Agent: "agent"}, core.Read{Task: id}, core.Cancel{Task: id}, core.List{What: core.ListUsage}} {
+		for _, c := range []core.Command{core.WatchAll{}, core.Configure{Agent: "agent"}, core.List{What: core.ListUsage}} {
 			plain.refused(c, wire.With{}, core.CodeNotAuthorized)
+		}
+		for _, c := range []core.Command{core.Read{Task: id}, core.Cancel{Task: id}} {
+			plain.refused(c, wire.With{}, core.CodeUnknownTask)
 		}
 		agent.report(id, core.Done{})
 	})

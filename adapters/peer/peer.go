@@ -49,7 +49,7 @@ func (p *Peers) Add(h *hub.Hub, opts Options) *Peer {
 	o := &Peer{
 		peers: p, hub: h, opts: opts, mail: &mail{}, changed: make(chan struct{}),
 		session: h.Connect(hub.Identity{
-			Principal: core.Principal{ID: "hub " + opts.Name, Dialect: Dialect, Operator: true, Component: true},
+			Principal: core.Principal{ID: core.PartPrefix + opts.Name, Dialect: Dialect, Operator: true, Component: true},
 			Dialect:   Dialect, Checked: true, Hub: opts.Name,
 		}),
 	}

@@ -78,7 +78,7 @@ func TestAQuestionIsShownAndAnsweredAtEveryHub(t *testing.T) {
 			t.Errorf("hub %s lists %+v for a stranger", name, open)
 		}
 	}
-	if _, err := stranger.AnswerQuestion(t.Context(), core.Reply{Question: q.ID, Selected: []string{"Monday"}}); core.AsFault(err).Code != core.CodeNotAuthorized {
+	if _, err := stranger.AnswerQuestion(t.Context(), core.Reply{Question: q.ID, Selected: []string{"Monday"}}); core.AsFault(err).Code != core.CodeUnknownTask {
 		t.Errorf("a stranger: got %v, want it refused", err)
 	}
 	if _, err := second.AnswerQuestion(t.Context(), core.Reply{Question: q.ID, Selected: []string{"Sunday"}}); core.AsFault(err).Code != core.CodeInvalid {

@@ -49,7 +49,7 @@ func TestAQuestionIsListedForThoseWhoMayAnswerAndAnsweredOnce(t *testing.T) {
 	g.get("/v1/questions?thread="+strings.Repeat("x", core.MaxIDBytes+1)).refused(http.StatusBadRequest, core.CodeInvalid, "?thread=: want at most")
 	path = "/v1/questions"
 	answer := "/v1/questions/" + got[0].ID + "/answer"
-	g.post(answer, `{"selected":["Friday"]}`, "X-User: bob").refused(http.StatusForbidden, core.CodeNotAuthorized)
+	g.post(answer, `{"selected":["Friday"]}`, "X-User: bob").refused(http.StatusNotFound, core.CodeUnknownTask)
 	g.post(answer, `{}`, "X-User: ann").refused(http.StatusBadRequest, core.CodeInvalid, "at least one selection or custom_text is required")
 	g.post(answer, `{"selected":["Sunday"]}`, "X-User: ann").refused(http.StatusBadRequest, core.CodeInvalid, "none of the options")
 	g.post(answer, `{"dismissed":true,"custom_text":"x"}`, "X-User: ann").refused(http.StatusBadRequest, core.CodeInvalid, "dismissed: it says that there is no answer")

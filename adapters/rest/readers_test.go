@@ -25,7 +25,7 @@ func TestAReaderOfATaskMayListItsReaders(t *testing.T) {
 	if !found {
 		t.Errorf("got %+v, want the agent in the list", got.Readers)
 	}
-	g.get(path, "X-User: bob").refused(http.StatusForbidden, core.CodeNotAuthorized)
+	g.get(path, "X-User: bob").refused(http.StatusNotFound, core.CodeUnknownTask)
 	g.get("/v1/tasks/0190b5c0-0000-7000-8000-000000000000/readers").refused(http.StatusNotFound, core.CodeUnknownTask)
 	a.report(taken, core.Done{})
 }

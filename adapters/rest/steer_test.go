@@ -167,11 +167,11 @@ func TestEventReplayCrossesSessionsOrUsers(t *testing.T) {
 	task := a.accept()
 	path := "/v1/tasks/" + string(id)
 	for _, get := range []string{path, path + "/events", path + "/events?from=1.1"} {
-		g.get(get, "X-User: bob").refused(http.StatusForbidden, core.CodeNotAuthorized, "somebody else")
+		g.get(get, "X-User: bob").refused(http.StatusNotFound, core.CodeUnknownTask, "somebody else")
 	}
-	g.post(path+"/cancel", ``, "X-User: bob").refused(http.StatusForbidden, core.CodeNotAuthorized)
-	g.post(path+"/inject", `{"content":"x"}`, "X-User: bob").refused(http.StatusForbidden, core.CodeNotAuthorized)
-	g.post(path+"/decisions", `{"id":"c","approved":true}`, "X-User: bob").refused(http.StatusForbidden, core.CodeNotAuthorized)
+	g.post(path+"/cancel", ``, "X-User: bob").refused(http.StatusNotFound, core.CodeUnknownTask)
+	g.post(path+"/inject", `{"content":"x"}`, "X-User: bob").refused(http.StatusNotFound, core.CodeUnknownTask)
+	g.post(path+"/decisions", `{"id":"c","approved":true}`, "X-User: bob").refused(http.StatusNotFound, core.CodeUnknownTask)
 	for _, get := range []string{"/v1/events", "/v1/usage"} {
 		g.get(get, "X-User: bob").refused(http.StatusForbidden, core.CodeNotAuthorized, "operators")
 	}
@@ -277,7 +277,7 @@ func TestADecisionNeedsTheRightToApproveAlone(t *testing.T) {
 	a.report(at, core.ApprovalRequested{ID: "c", Name: "rm", Input: "{}"})
 	path := "/v1/tasks/" + string(id)
 	g.get(path, "X-User: carol").refused(http.StatusForbidden, core.CodeNotAuthorized)
-	g.post(path+"/decisions", `{"id":"c","approved":true}`, "X-User: bob").refused(http.StatusForbidden, core.CodeNotAuthorized)
+	g.post(path+"/decisions", `{"id":"c","approved":true}`, "X-User: bob").refused(http.StatusNotFound, core.CodeUnknownTask)
 	g.post(path+"/inject", `{"content":"x"}`, "X-User: carol").refused(http.StatusForbidden, core.CodeNotAuthorized)
 	g.post(path+"/decisions", `{"id":"c","approved":true}`, "X-User: carol").into(http.StatusOK, &struct{}{})
 	if _, e := a.next(core.KindApprovalDecided); e.Body.(core.ApprovalDecided).By != "carol" {

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -12,9 +13,16 @@ const MaxPrincipalBytes = 256
 
 // CheckPrincipal returns an error that says what is allowed if name cannot be the name of a
 // principal. The rules are those of agent ids, since a principal may join under its own
-// name; besides it is not written as rules write roles, packs and patterns. The error does not
-// repeat the name, which may be a token written in the wrong place.
+// name; besides it is not written as rules write roles, packs and patterns, and none that the hub
+// gives. The error does not repeat the name, which may be a token written in the wrong place.
 func CheckPrincipal(name string) error {
+	if core.IsHubs(name) {
+		return errors.New("principal: want another name: this one is given by the hub itself, as are local, client, editor, mcp, stdio and all that begin with \"hub \"")
+	}
+	return checkName(name)
+}
+
+func checkName(name string) error {
 	if len(name) > MaxPrincipalBytes || core.CheckAgentID(core.AgentID(name)) != nil || strings.Contains(name, "*") || reservedPrefix(name) {
 		return fmt.Errorf("principal: want a name of 1 to %d bytes, such as alice, on one line, without control characters or blanks around it, "+
 			"in letters of one script, not beginning with role: or pack:, and none that is an address (hub, *, capability:..., domain:...)", MaxPrincipalBytes)
@@ -34,7 +42,7 @@ const maxNames = 256
 // CheckRoles returns the names of roles without blanks around them, or an error that says what
 // is allowed. The error does not repeat them.
 func CheckRoles(names []string) ([]string, error) {
-	return checkAll(names, "names", func(name string) bool { return CheckPrincipal(name) == nil })
+	return checkAll(names, "names", func(name string) bool { return checkName(name) == nil })
 }
 
 // CheckAgents returns ids of agents, in which * stands for any characters, without blanks around

@@ -63,8 +63,8 @@ func TestACallerWithoutATaskMayAnswerWhatItsToolAsksWhateverTheRules(t *testing.
 		if got := g.hub.Questions(eve.Identity().Principal); len(got) != 0 {
 			t.Errorf("eve's list: got %+v, want nothing", got)
 		}
-		if _, err := eve.AnswerQuestion(t.Context(), core.Reply{Question: q.ID, Text: "eve"}); core.AsFault(err) == nil || core.AsFault(err).Code != core.CodeNotAuthorized {
-			t.Errorf("eve answers: got %v, want it refused", err)
+		if _, err := eve.AnswerQuestion(t.Context(), core.Reply{Question: q.ID, Text: "eve"}); core.AsFault(err) == nil || core.AsFault(err).Code != core.CodeUnknownTask {
+			t.Errorf("eve answers: got %v, want it refused as one that is not there", err)
 		}
 		if _, err := ann.AnswerQuestion(t.Context(), core.Reply{Question: q.ID, Text: "ann"}); err != nil {
 			t.Errorf("ann answers: got %v, want no error", err)

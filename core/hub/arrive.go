@@ -309,7 +309,7 @@ func (h *Hub) standFor(hub string) *Session {
 	}
 	if h.others.standIn == nil {
 		h.others.standIn = newSession(h, Identity{
-			Principal: core.Principal{ID: "hub " + h.others.name, Operator: true, Component: true}, Keep: true, Checked: true, Hub: cmp.Or(h.others.name, "?"),
+			Principal: core.Principal{ID: core.PartPrefix + h.others.name, Operator: true, Component: true}, Keep: true, Checked: true, Hub: cmp.Or(h.others.name, "?"),
 		})
 	}
 	return h.others.standIn

@@ -118,7 +118,7 @@ func (r *ready) wait(f *Feed) bool {
 }
 
 // Principal implements [task.Inbox]: all feeds are listed as one reader.
-func (r *ready) Principal() core.Principal { return core.Principal{ID: "events", Component: true} }
+func (r *ready) Principal() core.Principal { return ComponentIdentity("events", "").Principal }
 
 // rouse lets the feeds that wait look again. Callers hold mu.
 func (r *ready) rouse() {

@@ -247,7 +247,7 @@ func TestWhatIsRefusedCountsForTheRate(t *testing.T) {
 		tk := g.ask(g.connectAs(core.Principal{ID: "alice", Authenticated: true}), "a")
 		bob := core.Principal{ID: "bob", Authenticated: true}
 		read := func(id core.TaskID) error { _, err := g.hub.Task(t.Context(), bob, id); return err }
-		g.wantFault("a task of alice", read(tk.ID()), core.CodeNotAuthorized)
+		g.wantFault("a task of alice", read(tk.ID()), core.CodeUnknownTask)
 		g.wantFault("no task", read(core.TaskID(core.NewID())), core.CodeUnknownTask)
 		g.wantFault("no task, once more", read(core.TaskID(core.NewID())), core.CodeRateLimited)
 		g.report(agent, tk, core.Done{})

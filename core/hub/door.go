@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -25,6 +26,7 @@ type outcome struct {
 // the journal or another hub, and other commands on a task for another hub unless this one
 // [Hub.Holds] the task.
 func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() error) (o outcome, err error) {
+	defer func() { err = hidden(c.Command, err) }() // once the audit knows why
 	if s != nil && s.identity.Frames != nil {
 		defer func() { s.noteCommand(c.Command, o, err) }()
 	}
@@ -61,9 +63,52 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 // authorize returns why a command may not be given, nil if it may. t is the task that it is about, if it is one.
 func (h *Hub) authorize(c core.Call, t *task.Task, about policy.Object) error {
 	if t != nil && about.Owner.ID == "" && !h.MayOperate(c.Principal) {
-		return core.NewFault(core.CodeUnknownTask, "the beginning of task %s is no longer kept, and with it who asked", t.ID())
+		return core.NewFault(core.CodeNotAuthorized, "the beginning of task %s is no longer kept, and with it who asked", t.ID()).Because(errHidden)
 	}
-	return h.authorizer.Allow(c.Principal, c.Command, about)
+	err := h.authorizer.Allow(c.Principal, c.Command, about)
+	if err != nil && t != nil && !h.mayKnow(c.Principal, about) {
+		return core.AsFault(err).Because(errHidden)
+	}
+	return err
+}
+
+// mayKnow reports whether the principal may know of the task that the object describes: it has a right on
+// it, or an agent of its own works on it.
+func (h *Hub) mayKnow(p core.Principal, about policy.Object) bool {
+	has := func(r core.Right) bool { return h.authorizer.May(p, r, about) }
+	return about.Provider.ID == p.ID || h.mayRead(p, about) || has(core.RightSteer) || has(core.RightApprove)
+}
+
+// errHidden is the cause of a refusal of which its principal is not told that there is such a task.
+var errHidden = errors.New("the principal may not know of the task")
+
+// hidden returns the error of a command for its principal: of a task that it may not know of, that of one that
+// is not there.
+func hidden(c core.Command, err error) error {
+	if !errors.Is(err, errHidden) {
+		return err
+	}
+	var told *core.Fault
+	switch c := c.(type) {
+	case core.Cancel:
+		told = notRunning(c.Task)
+	case core.Inject:
+		told = notRunning(c.Task)
+	case core.Decide:
+		told = notRunning(c.Task)
+	case core.Readers:
+		told = task.Unknown(c.Task)
+	case core.Read:
+		told = task.Unknown(c.Task)
+	default:
+		return err
+	}
+	return told.Because(errHidden)
+}
+
+// notRunning returns what is said of a command on a task that does not run for its principal: see [task.Unknown].
+func notRunning(id core.TaskID) *core.Fault {
+	return core.NewFault(core.CodeUnknownTask, "no task %s runs here for you: it never did, it has ended, or it is somebody else's", id)
 }
 
 // object returns what a command is about, and the task if it is one. A command that was given here
@@ -100,9 +145,12 @@ func (h *Hub) running(ctx context.Context, id core.TaskID, entered bool) (*task.
 	if entered && !h.Holds(id) {
 		ctx, cancel := context.WithTimeoutCause(ctx, inquiryTime, core.NewFault(core.CodeUnreachable, "the hub that has task %s does not answer: ask again in a moment", id))
 		defer cancel()
-		return h.find(ctx, id)
+		t, err := h.find(ctx, id)
+		if !errors.Is(err, unknownTask) {
+			return t, err
+		}
 	}
-	return nil, core.NewFault(core.CodeUnknownTask, "no task %s runs here", id)
+	return nil, notRunning(id)
 }
 
 // Holds reports whether a command on a task does not wait for another hub: this one owns it.

@@ -146,13 +146,13 @@ func TestFramesAreForThoseWhoMayReadAllTheirTasks(t *testing.T) {
 		asked = g.ask(asker.Session, "a")
 		asker.Event(his.ID(), false, core.KindOpened, 0, false) // as a frame that has more than one task
 	})
-	asker.handles(`"meddle"`, func() { g.wantFault("a stranger cancels", asker.Cancel(his.ID(), ""), core.CodeNotAuthorized) })
+	asker.handles(`"meddle"`, func() { g.wantFault("a stranger cancels", asker.Cancel(his.ID(), ""), core.CodeUnknownTask) })
 	asker.handles(`"made up"`, func() {
 		g.wantFault("a stranger reports", asker.Report(his.ID(), core.Text{}, nil), core.CodeNotAuthorized)
 	})
 
 	_, err := g.hub.Frames(t.Context(), other.Identity().Principal, asked.ID())
-	g.wantFault("a reader without the right", err, core.CodeNotAuthorized)
+	g.wantFault("a reader without the right", err, core.CodeUnknownTask)
 	_, err = g.hub.Frames(t.Context(), other.Identity().Principal, "0190b5c0-0000-7000-8000-000000000000")
 	g.wantFault("an unknown task", err, core.CodeUnknownTask)
 	for _, tt := range []struct {

@@ -78,7 +78,7 @@ func TestAQuestionGoesToTheViewersOfItsConversationAndTheFirstAnswerCounts(t *te
 			t.Errorf("another principal: got %v open, want nothing", all)
 		}
 		_, err := stranger.AnswerQuestion(t.Context(), core.Reply{Question: want.ID, Selected: []string{"Friday"}})
-		g.wantFault("an answer by another principal", err, core.CodeNotAuthorized)
+		g.wantFault("an answer by another principal", err, core.CodeUnknownTask)
 		for text, r := range map[string]core.Reply{
 			"at least one selection or custom_text is required": {},
 			"one selection is allowed":                          {Selected: []string{"Monday", "Friday"}},

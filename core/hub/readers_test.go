@@ -26,7 +26,7 @@ func (g *testHub) readers(p core.Principal, id core.TaskID) (all []reads) {
 		g.t.Fatal(err)
 	}
 	for _, r := range got {
-		if strings.HasPrefix(r.Principal.ID, "reader-") {
+		if strings.HasPrefix(r.Principal.ID, core.PartPrefix+"reader-") {
 			continue // the reader of the promise checker
 		}
 		all = append(all, reads{r.Principal.ID, r.Role, r.Seq, r.Behind})
@@ -58,7 +58,7 @@ func TestTheReadersOfATaskAreListedWithTheirPositions(t *testing.T) {
 		g.wantFault("by a stranger", func() error {
 			_, err := g.hub.Readers(t.Context(), core.Principal{ID: "x"}, asked.ID())
 			return err
-		}(), core.CodeNotAuthorized)
+		}(), core.CodeUnknownTask)
 		viewer.Close(nil)
 		g.report(agent, asked, core.Done{})
 	})

@@ -150,10 +150,10 @@ func TestEventReplayCrossesSessionsOrUsers(t *testing.T) {
 		g.agent("a", able)
 		asker, thief := g.connect("r"), g.connect("x")
 		task := g.ask(asker, "a")
-		g.wantFault("a cancel", thief.Cancel(task.ID(), ""), core.CodeNotAuthorized)
-		g.wantFault("an injection", thief.Inject(hub.NoWait, task.ID(), core.Injected{Content: "hi"}), core.CodeNotAuthorized)
+		g.wantFault("a cancel", thief.Cancel(task.ID(), ""), core.CodeUnknownTask)
+		g.wantFault("an injection", thief.Inject(hub.NoWait, task.ID(), core.Injected{Content: "hi"}), core.CodeUnknownTask)
 		_, err := g.hub.Task(t.Context(), thief.Identity().Principal, task.ID())
-		g.wantFault("a look", err, core.CodeNotAuthorized)
+		g.wantFault("a look", err, core.CodeUnknownTask)
 		g.wantFault("a cancel of nothing", asker.Cancel("no-such-task", ""), core.CodeUnknownTask)
 	})
 }

@@ -129,7 +129,7 @@ func (h *Hub) ask(ctx context.Context, hub string, id core.TaskID) (*task.Task, 
 	if t := h.tasks.Get(id); t != nil {
 		return t, nil
 	}
-	return nil, cmp.Or(f.gone, error(core.NewFault(core.CodeUnknownTask, "no task %s is known here: it never was, or it is no longer kept", id)))
+	return nil, cmp.Or(f.gone, error(task.Unknown(id)))
 }
 
 // fetched is a task that somebody waits for.

@@ -39,10 +39,9 @@ type ThreadBatch struct {
 }
 
 // ReadThread starts reading a thread after a place in it; a number one beyond the end of a
-// task means after that task. The caller closes the reader. ReadThread returns the Faults of
-// [Session.Follow], an invalid Fault for a place that its task does not have, a not_authorized Fault for a place in a
-// task that the principal may not read, and the error of the journal, for which it may
-// wait.
+// task means after that task. A task that the principal may not read counts as one that is no longer
+// kept. The caller closes the reader. ReadThread returns the Faults of [Session.Follow], an invalid Fault for a place
+// that its task does not have, and the error of the journal, for which it may wait.
 func (h *Hub) ReadThread(ctx context.Context, p Identity, id core.ThreadID, from core.Place) (*ThreadReader, error) {
 	r := &ThreadReader{sess: h.Connect(p), thread: id, place: from}
 	if err := r.sess.follow(id, follower{}); err != nil {
@@ -217,15 +216,13 @@ func (h *Hub) nextTurn(ctx context.Context, p core.Principal, id core.ThreadID, 
 		case !skips(err):
 			return nil, missing, err
 		}
-		missing = missing || errors.Is(err, unknownTask)
+		missing = missing || errors.Is(err, unknownTask) && !errors.Is(err, errHidden)
 		after = next
 	}
 }
 
 // skips reports whether a reader of a thread skips the task that it got this error for.
-func skips(err error) bool {
-	return errors.Is(err, unknownTask) || errors.Is(err, &core.Fault{Code: core.CodeNotAuthorized})
-}
+func skips(err error) bool { return errors.Is(err, unknownTask) }
 
 // holds reports whether a task is known to belong to a thread.
 func (h *Hub) holds(id core.ThreadID, task core.TaskID) bool {

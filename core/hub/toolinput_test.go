@@ -70,8 +70,8 @@ func TestAFailedToolReturnsTheReason(t *testing.T) {
 			"asking without an address":       {"agent_ask", `{"content":"hello"}`, core.CodeInvalid},
 			"delegating to no agent":          {"agent_delegate", `{"to":"capability:fly","content":"hello"}`, core.CodeUnknownAgent},
 			"the result of nothing":           {"agent_result", `{"task_id":"never"}`, core.CodeUnknownTask},
-			"the result of another principal": {"agent_result", `{"task_id":"` + string(foreign.ID()) + `"}`, core.CodeNotAuthorized},
-			"cancelling a task of another":    {"agent_cancel", `{"task_id":"` + string(foreign.ID()) + `"}`, core.CodeNotAuthorized},
+			"the result of another principal": {"agent_result", `{"task_id":"` + string(foreign.ID()) + `"}`, core.CodeUnknownTask},
+			"cancelling a task of another":    {"agent_cancel", `{"task_id":"` + string(foreign.ID()) + `"}`, core.CodeUnknownTask},
 			"notifying an agent without them": {"agent_notify", `{"to":"b","topic":"tea"}`, core.CodeUnsupported},
 			"telling nothing":                 {"agent_notify", `{"to":"b"}`, core.CodeInvalid},
 		} {

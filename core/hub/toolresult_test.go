@@ -60,8 +60,8 @@ func TestTheResultToolFindsTasksInTheJournal(t *testing.T) {
 		}
 		c := g.agent("c", able)
 		c.CallTool("c1", "agent_result", json.RawMessage(done))
-		if o := g.tool(c); o.Fault == nil || o.Fault.Code != core.CodeNotAuthorized {
-			t.Errorf("another principal: got %+v, want not_authorized", o)
+		if o := g.tool(c); o.Fault == nil || o.Fault.Code != core.CodeUnknownTask {
+			t.Errorf("another principal: got %+v, want unknown_task", o)
 		}
 	})
 }

@@ -121,8 +121,8 @@ func (s *Session) viewOnce(t *task.Task, tag any) {
 }
 
 // Task finds a task that the principal may read, in memory or in the journal, for which it
-// may wait. It returns an unknown_task or not_authorized Fault, or the error of the
-// journal.
+// may wait. It returns an unknown_task Fault, also for a task that the principal may not read, or the error of
+// the journal.
 func (h *Hub) Task(ctx context.Context, p core.Principal, id core.TaskID) (*task.Task, error) {
 	o, err := h.do(ctx, nil, core.Call{Principal: p, Command: core.Read{Task: id}}, nil)
 	return o.task, err
@@ -211,7 +211,7 @@ func (v *views) follow(t *task.Task, in task.Inbox) *task.Reader {
 // dialect that follows every task. It may do everything: the part itself keeps what it
 // learns from those who may not know it.
 func ComponentIdentity(name, dialect string) Identity {
-	return Identity{Principal: core.Principal{ID: name, Dialect: dialect, Operator: true, Component: true}, Dialect: dialect}
+	return Identity{Principal: core.Principal{ID: core.PartPrefix + name, Dialect: dialect, Operator: true, Component: true}, Dialect: dialect}
 }
 
 // waits are the readers of a session that wait, for a limited time, for the end of a task.

@@ -344,6 +344,11 @@ func (b *Book) Answer(by core.Principal, r core.Reply) (Outcome, error) {
 	return o, err
 }
 
+// isInWorkOf reports whether it is asked in a task of the principal.
+func (q *pending) isInWorkOf(p core.Principal) bool {
+	return slices.ContainsFunc(q.sources, func(s Source) bool { return s.From.ID == p.ID })
+}
+
 // check returns the question that an answer is for, and how the answer ends it. judged says that the
 // principal may answer it. Callers hold mu.
 func (b *Book) check(by core.Principal, r core.Reply, judged bool) (q *pending, o Outcome, err error) {
@@ -353,8 +358,8 @@ func (b *Book) check(by core.Principal, r core.Reply, judged bool) (q *pending, 
 	switch {
 	case settled:
 		return nil, o, core.NewFault(core.CodeConflict, "question %s has been settled", id)
-	case q == nil:
-		return nil, o, core.NewFault(core.CodeUnknownTask, "no question %q waits for an answer", id)
+	case q == nil, !judged && !b.mayAnswer(by, q) && !q.isInWorkOf(by):
+		return nil, o, core.NewFault(core.CodeUnknownTask, "no question %q waits for an answer of yours", id) // and who may not know of it learns nothing
 	case !judged && !b.mayAnswer(by, q):
 		return nil, o, core.NewFault(core.CodeNotAuthorized, "question %s is put to somebody else", id)
 	}

@@ -191,7 +191,7 @@ func TestTheFirstAnswerThatFitsCounts(t *testing.T) {
 		wantFault(t, what, err, core.CodeInvalid)
 	}
 	_, err := b.Answer(bob, core.Reply{Question: "q1", Text: "never"})
-	wantFault(t, "somebody else", err, core.CodeNotAuthorized)
+	wantFault(t, "somebody else", err, core.CodeUnknownTask)
 	if _, err := b.Answer(core.Principal{ID: "root", Operator: true}, core.Reply{Question: "q1", Selected: []string{"Fri"}, Text: "at noon"}); err != nil {
 		t.Errorf("an operator: got %v, want no error", err)
 	}

@@ -190,11 +190,17 @@ func (s *Store) Find(id core.TaskID, read func() ([]core.Event, error)) (*Task, 
 	switch {
 	case isGap && len(events) > 0:
 	case isGap || errors.Is(err, journal.ErrUnknown) || err == nil && len(events) == 0:
-		return nil, core.NewFault(core.CodeUnknownTask, "no task %s is known here: it never was, or it is no longer kept", id)
+		return nil, Unknown(id)
 	case err != nil:
 		return nil, err
 	}
 	return s.taskOf(id, events, gap), nil
+}
+
+// Unknown returns what is said of a task to somebody for whom there is none of that id: whether it is
+// somebody else's or was never opened is not to be told apart.
+func Unknown(id core.TaskID) *core.Fault {
+	return core.NewFault(core.CodeUnknownTask, "no task %s is here for you: it never was, it is no longer kept, or it is somebody else's", id)
 }
 
 // taskOf returns a task that has ended, as the journal has its events. gap is what is lost of it, nil for nothing.

@@ -62,10 +62,23 @@ func (t Targets) Check(address string, at Place) (host string, err error) {
 	case u.Scheme != "https" && (u.Scheme != "http" || t != TargetsAny):
 		return "", core.NewFault(core.CodeInvalid, "%s: want https, got %q; the setting %s: any allows http", at.Member, u.Scheme, at.Setting)
 	}
-	if ip, err := netip.ParseAddr(strings.Trim(u.Hostname(), "[]")); err == nil && t != TargetsAny && !public(ip) {
-		return "", core.NewFault(core.CodeInvalid, "%s: %s is no address of the public Internet; the setting %s: any allows it", at.Member, ip, at.Setting)
+	if host = strings.ToLower(u.Hostname()); t != TargetsAny && !mayBePublic(host) {
+		return "", core.NewFault(core.CodeInvalid, "%s: %.300s is no address of the public Internet; the setting %s: any allows it", at.Member, host, at.Setting)
 	}
-	return strings.ToLower(u.Hostname()), nil
+	return host, nil
+}
+
+// mayBePublic reports whether a host is an address of the public Internet, or a name that may resolve to
+// one. Whatever ends with a number is an address (WHATWG URL, section 3.5), which some resolvers read
+// in more forms than one, such as 127.1 and 0x7f000001.
+func mayBePublic(host string) bool {
+	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return public(ip)
+	}
+	host = strings.TrimSuffix(host, ".")
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	isNumber := strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x")
+	return last != "localhost" && !isNumber
 }
 
 // ForbiddenAddress is the error of a connection to an address that is not allowed.
@@ -95,19 +108,21 @@ func (t Targets) Transport() http.RoundTripper {
 	}
 }
 
+// unicast6 is what IANA has assigned of IPv6 as global unicast. Outside are also the forms that embed an
+// address of IPv4, such as ::ffff:0:127.0.0.1 (RFC 2765) and 64:ff9b::127.0.0.1 (RFC 6052).
+var unicast6 = netip.MustParsePrefix("2000::/3")
+
 // notPublic are the networks of IANA's special-purpose address registries that netip does
 // not detect, and those that embed an address of the other family.
 var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("192.88.99.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("100::/64"),
-	netip.MustParsePrefix("2001::/23"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2002::/16"),
-	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("3fff::/20"), netip.MustParsePrefix("5f00::/16"), netip.MustParsePrefix("fec0::/10"),
+	netip.MustParsePrefix("2001::/23"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("3fff::/20"),
 }
 
 // public reports whether an address is in the public Internet.
 func public(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
-	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(ip) })
+	return ip.IsGlobalUnicast() && !ip.IsPrivate() && (ip.Is4() || unicast6.Contains(ip)) && !slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(ip) })
 }

@@ -1,7 +1,10 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -197,6 +200,28 @@ func (c PushConfig) checkTarget() error {
 		return missing("url", "say where the updates are to be posted")
 	case c.Authentication != nil && c.Authentication.Scheme == "":
 		return under("authentication", missing("scheme", "name an HTTP authentication scheme, such as Bearer"))
+	case c.Authentication == nil:
+		return checkHeader("token", c.Token)
+	}
+	return cmp.Or(
+		checkHeader("token", c.Token), under("authentication", checkHeader("scheme", c.Authentication.Scheme)),
+		under("authentication", checkHeader("credentials", c.Authentication.Credentials)),
+	)
+}
+
+// maxHeader is how long a text of a configuration may be that becomes a part of a header, in bytes.
+const maxHeader = 4096
+
+// checkHeader returns the error for the text of a member that becomes a part of a header of each
+// notification and cannot be: only visible characters and blanks between them can (RFC 9110, section
+// 5.5).
+func checkHeader(member, text string) error {
+	isBad := func(r rune) bool { return r < ' ' || r == 0x7f }
+	switch {
+	case len(text) > maxHeader:
+		return &strictjson.Error{Path: member, Problem: fmt.Sprintf("want at most %d bytes, got %d", maxHeader, len(text))}
+	case strings.ContainsFunc(text, isBad), strings.TrimSpace(text) != text:
+		return &strictjson.Error{Path: member, Problem: "it becomes a header: send it without line breaks, other control characters and blanks around it"}
 	}
 	return nil
 }

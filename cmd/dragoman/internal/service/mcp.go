@@ -28,7 +28,7 @@ func (s *Service) openMCP(context.Context) error {
 	c := s.config.MCP
 	var anonymous core.Principal
 	if s.auth.Open() {
-		anonymous.ID = mcp.Name
+		anonymous = core.Principal{ID: mcp.Name}
 	}
 	s.mcp.server = mcp.New(s.hub, mcp.Options{
 		Forward:   s.forwarder(),
