@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/access"
@@ -19,6 +20,9 @@ import (
 type Options struct {
 	// Registered keeps what becomes of unknown SSH keys. Its records must not expire.
 	Registered core.RecordLog
+	// Signatures takes each signature once, at all hubs and beyond a restart; nil keeps them in memory
+	// alone, and refuses those of before its start.
+	Signatures Signatures
 	// Agreed is where the hubs of a cluster agree on these keys; nil for a hub alone.
 	Agreed Agreed
 	// OnRegistered is called with the name of each principal that registers here; it may wait.
@@ -61,6 +65,8 @@ type Authenticator struct {
 	registered *registry
 	nonces     nonces // of the keys in the settings
 	newNonces  nonces // of registered keys, which must not crowd out the others
+	signatures Signatures
+	since      time.Time // before which no signature is known; zero if all are
 	issuers    issuers
 	count      func(string)
 	log        *slog.Logger
@@ -99,8 +105,11 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 		return nil, err
 	}
 	a := &Authenticator{
-		registered: registered, count: opts.Count, log: opts.Log, onRegistered: opts.OnRegistered,
+		registered: registered, count: opts.Count, log: opts.Log, onRegistered: opts.OnRegistered, signatures: opts.Signatures,
 		nonces: nonces{most: maxNonces, mostOfKey: maxNoncesOfKey}, newNonces: nonces{most: maxNewNonces, mostOfKey: maxNewNoncesOfKey},
+	}
+	if a.signatures == nil {
+		a.since = time.Now()
 	}
 	if opts.Agreed != nil {
 		refreshing, cancel := context.WithTimeout(ctx, agreeTime)

@@ -1,7 +1,9 @@
 package auth
 
 import (
+	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"sync"
 	"time"
 )
@@ -14,6 +16,37 @@ const (
 	maxNewNonces      = 100_000
 	maxNewNoncesOfKey = 10_000
 )
+
+// SignatureTime is how long a signature may be used from when it is, with some time for clocks of hubs that
+// differ.
+const SignatureTime = maxAge + maxAhead + 2*time.Minute
+
+// Signatures is where the hubs of a cluster, and the lives of a hub, take each signature once.
+type Signatures interface {
+	// Take reports whether a name is taken here and now, for the first time in SignatureTime.
+	Take(ctx context.Context, name string) (first bool, err error)
+}
+
+// takeTime is how long that may take.
+const takeTime = 5 * time.Second
+
+// take takes a signature that nobody has used.
+func (a *Authenticator) take(ctx context.Context, signed *signature) error {
+	if a.signatures == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, takeTime)
+	defer cancel()
+	sum := sha256.Sum256(append(signed.fingerprint[:], signed.text()...))
+	first, err := a.signatures.Take(ctx, hex.EncodeToString(sum[:len(nonceHash{})]))
+	switch {
+	case err != nil:
+		return later("SSH auth failed: the hub cannot store that the signature was used: sign again").Because(err)
+	case !first:
+		return replay()
+	}
+	return nil
+}
 
 // nonces remembers the nonces of valid signatures as long as the signatures are valid. It
 // forgets none before: when it is full it takes no more. Only nonces of verified signatures

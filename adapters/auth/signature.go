@@ -76,6 +76,9 @@ func (a *Authenticator) signature(ctx context.Context, s *state, fields SSHField
 		return core.Principal{}, err
 	}
 	key := signed.fingerprint
+	if signed.timestamp < a.since.Unix() {
+		return core.Principal{}, later("SSH auth failed: the signature is from before the start of this hub, which keeps none: sign again")
+	}
 	if a.nonces.seen(key, signed.timestamp, signed.nonce) || a.newNonces.seen(key, signed.timestamp, signed.nonce) {
 		return core.Principal{}, replay()
 	}
@@ -98,6 +101,9 @@ func (a *Authenticator) signature(ctx context.Context, s *state, fields SSHField
 		return core.Principal{}, replay()
 	case full:
 		return core.Principal{}, later("SSH auth failed: too many signatures within 5 minutes: sign fewer calls, or use a token")
+	}
+	if err := a.take(ctx, signed); err != nil {
+		return core.Principal{}, err
 	}
 	return p, nil
 }

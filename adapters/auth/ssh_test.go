@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -8,6 +9,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -132,7 +134,7 @@ func TestASignatureOfCovensClientsIsTaken(t *testing.T) {
 
 func TestAFieldOfASignatureIsMissingDoubledOrWrong(t *testing.T) {
 	ann, other := newEd25519(t), newEd25519(t)
-	a := newAuth(t, auth.Options{}, auth.Settings{Keys: []auth.Key{ann.key(t, ana), other.key(t, `principal="bob"`)}})
+	a := newAuth(t, auth.Options{Signatures: &taken{}}, auth.Settings{Keys: []auth.Key{ann.key(t, ana), other.key(t, `principal="bob"`)}})
 	set := func(f *auth.SSHFields, name string, values ...string) {
 		*map[string]*[]string{"key": &f.Key, "signature": &f.Signature, "timestamp": &f.Timestamp, "nonce": &f.Nonce}[name] = values
 	}
@@ -180,7 +182,7 @@ func TestAFieldOfASignatureIsMissingDoubledOrWrong(t *testing.T) {
 func TestASignatureIsValidForFiveMinutesAndOneAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ann := newEd25519(t)
-		a := newAuth(t, auth.Options{}, auth.Settings{Keys: []auth.Key{ann.key(t, ana)}})
+		a := newAuth(t, auth.Options{Signatures: &taken{}}, auth.Settings{Keys: []auth.Key{ann.key(t, ana)}})
 		for _, c := range []struct {
 			age  time.Duration
 			want string
@@ -213,6 +215,59 @@ func TestANonceIsTakenOnceWhileItsSignatureIsValid(t *testing.T) {
 			time.Sleep(10 * time.Second)
 		}
 		refuses(t, a, given, core.CodeUnauthenticated, "SSH auth failed: signature expired")
+	})
+}
+
+// taken takes each name once, as the store of a cluster does.
+type taken struct {
+	mu    sync.Mutex
+	names map[string]bool
+	fails error
+}
+
+func (s *taken) Take(_ context.Context, name string) (first bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.names == nil {
+		s.names = map[string]bool{}
+	}
+	first = !s.names[name]
+	s.names[name] = true
+	return first, s.fails
+}
+
+func TestASignatureIsTakenOnceByAllHubsAndAllTheirLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ann, bob, all := newEd25519(t), newEd25519(t), &taken{}
+		hub := func() *auth.Authenticator {
+			return newAuth(t, auth.Options{Signatures: all}, auth.Settings{Keys: []auth.Key{ann.key(t, ana), bob.key(t, `principal="bob"`)}})
+		}
+		n := nonce()
+		given, wrong := signed(ann.sign(t, time.Now(), n)), signed(ann.sign(t, time.Now(), nonce()))
+		wrong.SSH.Nonce = []string{n + "x"}
+		refuses(t, hub(), wrong, core.CodeUnauthenticated, "signature verification failed") // and takes nothing
+		admits(t, hub(), given, "ana")
+		time.Sleep(time.Second)
+		refuses(t, hub(), given, core.CodeUnauthenticated, "nonce already used (possible replay attack)")
+		admits(t, hub(), signed(bob.sign(t, time.Now(), n)), "bob") // another key
+		admits(t, hub(), signed(ann.sign(t, time.Now(), n)), "ana") // another timestamp
+		all.fails = errors.New("the disk is full")
+		if f := refuses(t, hub(), signed(ann.sign(t, time.Now(), nonce())), core.CodeUnauthenticated, "cannot store that the signature was used: sign again"); !f.Retryable {
+			t.Errorf("got %+v, want it retryable", f)
+		}
+	})
+}
+
+func TestAHubThatKeepsNothingTakesNoSignatureFromBeforeItsStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ann := newEd25519(t)
+		before := signed(ann.sign(t, time.Now(), nonce()))
+		time.Sleep(2 * time.Second)
+		a := newAuth(t, auth.Options{}, auth.Settings{Keys: []auth.Key{ann.key(t, ana)}})
+		if f := refuses(t, a, before, core.CodeUnauthenticated, "from before the start of this hub, which keeps none: sign again"); !f.Retryable {
+			t.Errorf("got %+v, want it retryable", f)
+		}
+		admits(t, a, signed(ann.sign(t, time.Now(), nonce())), "ana")
 	})
 }
 

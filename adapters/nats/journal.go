@@ -67,6 +67,7 @@ type Journal struct {
 	version string // of the program
 	// clustered tells that there are other hubs; bus and claims are nil else.
 	clustered bool
+	shares    string // the name of the cluster, of a hub alone its own
 	// user and password are those of this process at its embedded server in a cluster.
 	user, password string
 	replicas       int
@@ -136,12 +137,12 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 
 // start starts the embedded server, if there is one, joins the cluster and connects.
 func (j *Journal) start(ctx context.Context, o Options, name string) (err error) {
-	j.replicas = max(o.Replicas, 1)
+	j.replicas, j.shares = max(o.Replicas, 1), name
 	if o.Cluster != nil {
 		if err := o.Cluster.check(); err != nil {
 			return err
 		}
-		j.clustered = true
+		j.clustered, j.shares = true, o.Cluster.Name
 		if o.URL == "" {
 			j.replicas = replicasOfCluster
 		}

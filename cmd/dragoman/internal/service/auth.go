@@ -122,8 +122,11 @@ func (s *Service) openAuth(ctx context.Context) error {
 			s.hub.Count(name)
 		}
 	}, Registered: s.records(principalRecords), OnRegistered: s.tellRegistered}
-	if j, ok := s.journal.(*nats.Journal); ok && j.Claims() != nil {
-		opts.Agreed = j.Claims()
+	if j, ok := s.journal.(*nats.Journal); ok {
+		opts.Signatures = j.Once("signatures", "the SSH signatures of the last minutes, each of which is used once", auth.SignatureTime)
+		if j.Claims() != nil {
+			opts.Agreed = j.Claims()
+		}
 	}
 	var err error
 	if s.auth, err = auth.New(ctx, opts); err != nil {
