@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/firstprocess"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
@@ -34,6 +35,9 @@ func TestMain(m *testing.M) {
 	if speaks := os.Getenv(playsChild); speaks != "" {
 		playChild(speaks)
 		os.Exit(0)
+	}
+	if code, ran := firstprocess.Run(); ran { // of a container
+		os.Exit(code)
 	}
 	if os.Getenv(runsProgram) != "" || len(os.Args) > 1 && (os.Args[1] == service.ReapCommand || os.Args[1] == service.GuardCommand) {
 		os.Exit(command.Run(context.Background(), os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
