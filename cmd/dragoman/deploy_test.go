@@ -213,8 +213,11 @@ func TestTheChartStartsHubsOfACluster(t *testing.T) {
 				env[name] = value
 				environ = append(environ, name+"="+value)
 			}
-			if err := config.CheckVariables(environ); err != nil {
-				t.Error(err)
+			if unknown := config.UnknownVariables(environ); unknown != nil {
+				t.Error(unknown)
+			}
+			if links := at(set, "spec", "template", "spec", "enableServiceLinks"); links != false {
+				t.Errorf("got the variables of Services beside the hub (%v), want none: they begin as those of settings do", links)
 			}
 			const peers = "hub-0.hub-hubs:6222,hub-1.hub-hubs:6222,hub-2.hub-hubs:6222"
 			if got := env["DRAGOMAN_CLUSTER_PEERS"]; got != peers {
@@ -273,7 +276,7 @@ func TestTheUnitRunsACommandThatExists(t *testing.T) {
 	for _, e := range environment.FindAllSubmatch(more, -1) {
 		environ = append(environ, string(e[1]))
 	}
-	if err := config.CheckVariables(environ); err != nil || len(environ) == 0 {
-		t.Errorf("got the variables %q and %v, want those of settings", environ, err)
+	if unknown := config.UnknownVariables(environ); unknown != nil || len(environ) == 0 {
+		t.Errorf("got the variables %q and %v, want those of settings", environ, unknown)
 	}
 }

@@ -75,3 +75,19 @@ func configFile(t *testing.T, dir, yaml string) string {
 	}
 	return path
 }
+
+func TestAnUnknownVariableIsAWarningOfEveryCommand(t *testing.T) {
+	t.Setenv("DRAGOMAN_PORT", "tcp://10.0.0.1:8080") // of Kubernetes, beside a Service dragoman
+	t.Setenv("DRAGOMAN_LIMIT_HOPS", "3")
+	for _, args := range [][]string{{"check"}, {"version"}} {
+		code, _, stderr := run(t, args...)
+		if code != command.ExitDone {
+			t.Errorf("%q: got %d and %s, want it done", args, code, stderr)
+		}
+		for _, want := range []string{"dragoman: warning: unknown variable DRAGOMAN_LIMIT_HOPS: did you mean DRAGOMAN_LIMITS_HOPS?\n", "dragoman: warning: DRAGOMAN_PORT and its kin are of Kubernetes"} {
+			if !strings.Contains(stderr, want) {
+				t.Errorf("%q: got %q, want %q in it", args, stderr, want)
+			}
+		}
+	}
+}

@@ -149,11 +149,8 @@ speaks.
 				describeFlags(c.Root())
 				return nil // completions say nothing
 			}
-			if c.Flags().Lookup("config") != nil {
-				return nil // what reads settings checks them with the others
-			}
-			if err := config.CheckVariables(os.Environ()); err != nil {
-				return wrongSettings(err)
+			for _, line := range config.UnknownVariables(os.Environ()) {
+				fmt.Fprintf(io.Err, "dragoman: warning: %s\n", visible(line))
 			}
 			return nil
 		},

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -105,7 +107,7 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 	}
 	settings.expandPaths(c.At, &all)
 	c.checkTogether(func(path, text string) { all.add(c.At(path), "%s", text) })
-	return c, errors.Join(CheckVariables(environ), all.err())
+	return c, all.err()
 }
 
 // DefaultJournalBytes returns the default of journal.bytes, which depends on where the journal
@@ -236,8 +238,13 @@ func fromFlags(fs *pflag.FlagSet) source {
 	}}
 }
 
-// CheckVariables refuses unknown variables with VariablePrefix, with a line for each.
-func CheckVariables(environ []string) error {
+// serviceVariable is what Kubernetes calls the variables of a Service, behind its name: that of a Service dragoman
+// begins as ours do.
+var serviceVariable = regexp.MustCompile(`^(.+_)?(SERVICE_(HOST|PORT(_.+)?)|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+
+// UnknownVariables returns a line for each variable with VariablePrefix that nothing reads, and one for all that
+// Kubernetes has set. They are no reason not to start: others use the prefix, too.
+func UnknownVariables(environ []string) (lines []string) {
 	known := slices.Clone(clientVariables)
 	for _, s := range All() {
 		known = append(known, Variable(s.Key))
@@ -245,19 +252,28 @@ func CheckVariables(environ []string) error {
 	for i, name := range known {
 		known[i] = strings.TrimPrefix(name, VariablePrefix)
 	}
-	var unknown []error
+	ofServices := ""
 	for _, v := range environ {
 		name, _, _ := strings.Cut(v, "=")
-		if bare, ours := strings.CutPrefix(name, VariablePrefix); ours && !slices.Contains(known, bare) {
-			// Without the common prefix, which would make all names similar.
-			if near := suggest.Nearest(bare, known); near != "" {
-				unknown = append(unknown, fmt.Errorf("unknown variable %s: did you mean %s?", name, VariablePrefix+near))
-			} else {
-				unknown = append(unknown, fmt.Errorf("unknown variable %s: 'dragoman check' without it lists all there are", name))
-			}
+		bare, ours := strings.CutPrefix(name, VariablePrefix)
+		switch {
+		case !ours || slices.Contains(known, bare):
+			continue
+		case serviceVariable.MatchString(bare):
+			ofServices = cmp.Or(ofServices, name)
+			continue
+		}
+		// Without the common prefix, which would make all names similar.
+		if near := suggest.Nearest(bare, known); near != "" {
+			lines = append(lines, fmt.Sprintf("unknown variable %s: did you mean %s?", name, VariablePrefix+near))
+		} else {
+			lines = append(lines, fmt.Sprintf("unknown variable %s: 'dragoman check' lists all there are", name))
 		}
 	}
-	return errors.Join(unknown...)
+	if ofServices != "" {
+		lines = append(lines, ofServices+" and its kin are of Kubernetes, for a Service whose name begins with dragoman, and not read: enableServiceLinks: false in the pod does without them")
+	}
+	return lines
 }
 
 // WithoutVariables returns an environment without the variables of the program.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
 // The errors of all settings are reported together, in the order of the file.
@@ -26,7 +28,7 @@ packs:
   files: {command: [npx]}
 limits:
   hops: many
-`, []string{"DRAGOMAN_PI_BASH=perhaps", "DRAGOMAN_LIMIT_HOPS=3", "DRAGOMAN_LOG_FORMT=human"}, "--grpc-addr=x", "--log-level=quiet")
+`, []string{"DRAGOMAN_PI_BASH=perhaps"}, "--grpc-addr=x", "--log-level=quiet")
 	if err == nil {
 		t.Fatal("got no error, want one")
 	}
@@ -39,8 +41,6 @@ limits:
 		got = append(got, after)
 	}
 	want := []string{
-		"unknown variable DRAGOMAN_LIMIT_HOPS: did you mean DRAGOMAN_LIMITS_HOPS?",
-		"unknown variable DRAGOMAN_LOG_FORMT: did you mean DRAGOMAN_LOG_FORMAT?",
 		`:1: log_level: want debug, info, warn or error, got "loud"`,
 		":2: stop_timeout: want a time such as 30s, 1h30m, 7d or 2w of at least 0s, got 90: write it with its unit, such as 90s",
 		`:8: agents[1].dialect: want text, editor, pi-rpc, native or a2a, got "editer": did you mean editor?`,
@@ -54,6 +54,26 @@ limits:
 		`--log-level: want debug, info, warn or error, got "quiet"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Kubernetes sets variables for each Service beside a pod, whatever their names are taken for.
+func TestUnknownVariablesAreNamedAndNoProblem(t *testing.T) {
+	environ := []string{
+		"PATH=/bin", "DRAGOMAN_HUB=x", "DRAGOMAN_LIMITS_HOPS=3", "DRAGOMAN_LIMIT_HOPS=3", "DRAGOMAN_FOO=1",
+		"DRAGOMAN_SERVICE_HOST=10.0.0.1", "DRAGOMAN_SERVICE_PORT=8080", "DRAGOMAN_SERVICE_PORT_HTTP=8080", "DRAGOMAN_PORT=tcp://10.0.0.1:8080", "DRAGOMAN_PORT_8080_TCP=tcp://10.0.0.1:8080",
+		"DRAGOMAN_PORT_8080_TCP_ADDR=10.0.0.1", "DRAGOMAN_PORT_8080_TCP_PORT=8080", "DRAGOMAN_PORT_8080_TCP_PROTO=tcp", "DRAGOMAN_HUBS_SERVICE_HOST=None",
+	}
+	if _, err := configOf(t, "", environ); err != nil {
+		t.Errorf("got %v, want the settings loaded", err)
+	}
+	want := []string{
+		"unknown variable DRAGOMAN_LIMIT_HOPS: did you mean DRAGOMAN_LIMITS_HOPS?",
+		"unknown variable DRAGOMAN_FOO: 'dragoman check' lists all there are",
+		"DRAGOMAN_SERVICE_HOST and its kin are of Kubernetes, for a Service whose name begins with dragoman, and not read: enableServiceLinks: false in the pod does without them",
+	}
+	if diff := cmp.Diff(want, config.UnknownVariables(environ)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
