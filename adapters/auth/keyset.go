@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/dragoman-hub/dragoman/core/edge"
 	"io"
 	"log/slog"
 	"net/http"
@@ -192,6 +193,9 @@ func (s *keySet) load(ctx context.Context) ([]publicKey, error) {
 		return nil, err
 	case len(data) > maxKeySetBytes:
 		return nil, fmt.Errorf("it is longer than %d bytes", maxKeySetBytes)
+	}
+	if data, err = edge.Text(data); err != nil {
+		return nil, err
 	}
 	return readKeySet(data)
 }

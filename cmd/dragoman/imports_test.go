@@ -29,7 +29,7 @@ const anything = "*"
 
 var (
 	// leaves are small tools that know nothing of agents.
-	leaves = []string{"core/childenv", "core/dedup", "core/fifo", "core/jsonrpc", "core/lru", "core/memory", "core/pace", "core/procgroup", "core/strictjson", "core/suggest", "core/timer", "core/visible"}
+	leaves = []string{"core/childenv", "core/dedup", "core/edge", "core/fifo", "core/jsonrpc", "core/lru", "core/memory", "core/pace", "core/procgroup", "core/strictjson", "core/suggest", "core/timer", "core/visible"}
 	// engine is all of core but its test support.
 	engine = append([]string{
 		"core",
@@ -97,9 +97,9 @@ var table = []row{
 		lib:  []string{"google.golang.org/grpc", "google.golang.org/protobuf"},
 	},
 	{from: []string{"transports/ws/..."}, own: []string{"core", "core/link"}, lib: []string{"github.com/coder/websocket"}},
-	{from: []string{"transports/stdio/..."}, own: []string{"core", "core/link", "core/procgroup"}, lib: []string{"golang.org/x/sys/unix"}}, // who is at the other end of a socket, on macOS
+	{from: []string{"transports/stdio/..."}, own: []string{"core", "core/edge", "core/link", "core/procgroup"}, lib: []string{"golang.org/x/sys/unix"}}, // who is at the other end of a socket, on macOS
 	{from: []string{"transports/bus/..."}, own: []string{"core/cluster", "core/link"}},
-	{from: []string{"transports/web/..."}, own: []string{"core", "core/link", "core/memory"}, lib: []string{"github.com/go-chi/chi/v5"}},
+	{from: []string{"transports/web/..."}, own: []string{"core", "core/edge", "core/link", "core/memory"}, lib: []string{"github.com/go-chi/chi/v5"}},
 
 	// What a connection presents becomes a principal here, for all dialects.
 	{

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+
+	"github.com/dragoman-hub/dragoman/core/edge"
 )
 
 // Limits bounds one JSON text from outside.
@@ -113,6 +115,11 @@ func read(data []byte, limits Limits) (*index, *Error) {
 	s := scanner{index: x}
 	err := s.run(limits.filled())
 	visit(s.pos)
+	if err != nil {
+		if name := edge.Encoding(data); name != "" {
+			err = &Error{Problem: "the text is " + name, Advice: "send it in UTF-8"}
+		}
+	}
 	return x, err
 }
 

@@ -65,6 +65,8 @@ func TestCheckRefuses(t *testing.T) {
 		"nothing":                                                  {"", `not JSON: nothing to read at byte 0: send one JSON value`},
 		"only white space":                                         {" \n", `not JSON: nothing to read at byte 2: send one JSON value`},
 		"a byte order mark":                                        {"\ufeff{}", `byte order mark at byte 0: send the text without it`},
+		"UTF-16":                                                   {"{\x00}\x00", `the text is UTF-16 at byte 0: send it in UTF-8`},
+		"UTF-16 with its mark":                                     {"\xff\xfe{\x00}\x00", `the text is UTF-16 at byte 0: send it in UTF-8`},
 		"a second value":                                           {`{} {}`, `not JSON: unexpected '{' after the end of the value at byte 3: send one JSON value at a time`},
 		"a text cut in an object":                                  {`{"a":{"b"`, `not JSON: the text ends too early at byte 9 (in a): send the whole value`},
 		"a text cut in a string":                                   {`{"a":"b`, `not JSON: the text ends too early at byte 7 (in a): send the whole value`},
@@ -93,7 +95,7 @@ func TestCheckRefuses(t *testing.T) {
 		"a surrogate in UTF-8":                                     {"\"\xed\xa0\x80\"", `not JSON: byte 0xed is not UTF-8 at byte 1: send text in UTF-8`},
 		"a character cut by its quote":                             {"\"\xc3\"", `not JSON: byte 0xc3 is not UTF-8 at byte 1: send text in UTF-8`},
 		"binary data":                                              {"\x00\x01\x02", `not JSON: unexpected '\x00' at byte 0: send a string, number, object, array, true, false or null there`},
-		"bytes that are no character":                              {"\xff\xfe", `not JSON: unexpected byte 0xff at byte 0: send a string, number, object, array, true, false or null there`},
+		"bytes that are no character":                              {"\xff\xfd", `not JSON: unexpected byte 0xff at byte 0: send a string, number, object, array, true, false or null there`},
 		"a nesting one over the limit":                             {nested(65), `nested more than 64 deep at byte 64 (in ` + strings.Repeat("[0]", 64) + `): send a flatter value`},
 	} {
 		t.Run(name, func(t *testing.T) {

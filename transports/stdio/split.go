@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/dragoman-hub/dragoman/core/edge"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -34,6 +35,7 @@ type splitter struct {
 	head   string // of such a line
 	tail   []byte // the last bytes of such a line
 	skipLF bool   // the previous line ended with \r; a \n that follows belongs to it
+	begun  bool   // the first line was cut
 }
 
 // next returns the next line without its line break, in memory that belongs to the caller, a
@@ -41,17 +43,27 @@ type splitter struct {
 func (s *splitter) next() ([]byte, error) {
 	for {
 		if line, ok, err := s.cut(); ok {
-			return line, err
+			return s.unmarked(line), err
 		}
 		if s.err == nil {
 			s.read()
 			continue
 		}
 		if errors.Is(s.err, io.EOF) && (len(s.line) > 0 || s.over > 0) {
-			return s.finish(nil)
+			line, err := s.finish(nil)
+			return s.unmarked(line), err
 		}
 		return nil, s.err
 	}
+}
+
+// unmarked returns a line, the first one without the byte order mark that some programs begin a stream with.
+func (s *splitter) unmarked(line []byte) []byte {
+	if s.begun {
+		return line
+	}
+	s.begun = true
+	return bytes.TrimPrefix(line, []byte(edge.Mark))
 }
 
 // cut removes one line from buf and reports whether there was one. If not, it keeps the

@@ -50,7 +50,9 @@ func TestALineEndsAtAnyLineBreak(t *testing.T) {
 		{"\n\r\n", []string{"", ""}},
 		{"no end", []string{"no end"}},
 		{"a\u2028b\u2029c\u0085d\n", []string{"a\u2028b\u2029c\u0085d"}},
-		{"\ufeff{}\n", []string{"\ufeff{}"}},
+		{"\ufeff{}\r\n\ufeff[]\n", []string{"{}", "\ufeff[]"}}, // some programs begin a stream with it
+		{"\ufeff{}", []string{"{}"}},
+		{"\ufeff", []string{""}},
 		{" a \n", []string{" a "}},
 		{"12345\n", []string{"12345"}},
 		{"123456789\nb\n", []string{"<line of 9 bytes is over the limit of 8>", "b"}},

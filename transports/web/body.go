@@ -1,13 +1,17 @@
 package web
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core/edge"
 	"github.com/dragoman-hub/dragoman/core/memory"
 )
 
@@ -21,6 +25,10 @@ type body struct {
 	timeout       time.Duration
 	armed         bool
 	ended         bool // it was read to its end
+
+	begun bool   // the first bytes were read
+	first []byte // what of them was not passed on
+	after error  // what came behind them
 
 	memory *memory.Budget
 	share  memory.Share // what was read
@@ -41,15 +49,22 @@ func limitBody(a *answer, r *http.Request, o Options) *body {
 	return b
 }
 
-// fits reports whether the body may be within the limit. If Content-Length is already over it, fits
-// answers.
+// fits reports whether the body may be within the limit, and in an encoding that is understood. If the headers
+// say that it is not, fits answers.
 func (b *body) fits(r *http.Request) bool {
-	if b == nil || r.ContentLength <= b.limit {
+	if b == nil {
 		return true
 	}
-	b.a.Header().Set("Connection", "close")
-	b.tooLarge()
-	return false
+	if r.ContentLength > b.limit {
+		b.a.Header().Set("Connection", "close")
+		b.tooLarge()
+		return false
+	}
+	if why := unreadable(r.Header); why != "" {
+		b.refuseEncoding(why)
+		return false
+	}
+	return true
 }
 
 // release gives back the memory of what was read.
@@ -69,14 +84,74 @@ func (b *body) leave() {
 	}
 }
 
+// unreadable returns why the headers of a request say that its body cannot be read, "" if they do not: every body
+// is JSON, in UTF-8.
+func unreadable(h http.Header) string {
+	for _, values := range h.Values("Content-Encoding") {
+		for name := range strings.SplitSeq(values, ",") {
+			if name = strings.ToLower(strings.TrimSpace(name)); name != "" && name != "identity" {
+				return fmt.Sprintf("the body is encoded as %.40q (Content-Encoding): send it as it is", name)
+			}
+		}
+	}
+	_, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	charset := strings.ToLower(params["charset"])
+	if err == nil && charset != "" && charset != "utf-8" && charset != "utf8" && charset != "us-ascii" {
+		return fmt.Sprintf("the body is in %.40q (charset of Content-Type): send it in UTF-8", charset)
+	}
+	return ""
+}
+
+// refuseEncoding answers 415.
+func (b *body) refuseEncoding(why string) {
+	b.a.Header().Set("Accept-Encoding", "identity")
+	b.a.refuse(http.StatusUnsupportedMediaType, "unsupported", why)
+}
+
+// errEncoding is the error of a body in another encoding than UTF-8.
+var errEncoding = errors.New("the body is not UTF-8")
+
+// Read reads the body without a byte order mark at its beginning.
+func (b *body) Read(p []byte) (int, error) {
+	if !b.begun {
+		b.begun = true
+		b.begin()
+	}
+	switch {
+	case len(b.first) > 0:
+		n := copy(p, b.first)
+		b.first = b.first[n:]
+		return n, nil
+	case b.after != nil:
+		return 0, b.after
+	}
+	return b.read(p)
+}
+
+// begin reads the first bytes.
+func (b *body) begin() {
+	first, n := make([]byte, edge.Most), 0
+	for n < len(first) && b.after == nil {
+		var more int
+		more, b.after = b.read(first[n:])
+		n += more
+	}
+	if name := edge.Encoding(first[:n]); name != "" {
+		b.refuseEncoding("the body is " + name + ": send it in UTF-8")
+		b.after = errEncoding
+		return
+	}
+	b.first = bytes.TrimPrefix(first[:n], []byte(edge.Mark))
+}
+
 // crowded reports whether the memory is full, and bodies are a large part of it. Smaller ones
 // are let in: they may belong to what runs.
 func (b *body) crowded() bool {
 	return b.memory.IsFull() && b.memory.HeldAs(memory.Bodies) > b.memory.Limit()/4
 }
 
-// Read reads within the limits. The time begins with the first call.
-func (b *body) Read(p []byte) (int, error) {
+// read reads within the limits. The time begins with the first call.
+func (b *body) read(p []byte) (int, error) {
 	if !b.armed {
 		b.armed = true
 		_ = b.a.rc.SetReadDeadline(time.Now().Add(b.timeout))

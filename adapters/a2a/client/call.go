@@ -15,6 +15,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/edge"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -118,6 +119,9 @@ func (a *Agent) exchange(ctx context.Context, r *remote, end endpoint, c call) (
 		return response{}, core.NewFault(core.CodeTooLarge, "%s answered with more than %d bytes", what, maxBodyBytes)
 	}
 	frames.Received(text)
+	if text, err = edge.Text(text); err != nil {
+		return response{}, core.NewFault(core.CodeUnsupported, "the answer of %s cannot be read: %s", what, err)
+	}
 	switch resp.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		a.failed()

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/edge"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -125,6 +126,9 @@ func textOf(ctx context.Context, resp *http.Response, where string) ([]byte, err
 		return nil, unanswered(ctx, "the card at "+where, err)
 	case len(text) > maxCardBytes:
 		return nil, core.NewFault(core.CodeTooLarge, "the card at %s has more than %d bytes", where, maxCardBytes)
+	}
+	if text, err = edge.Text(text); err != nil {
+		return nil, core.NewFault(core.CodeUnsupported, "the card at %s cannot be used: %s", where, err)
 	}
 	return text, nil
 }

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+
+	"github.com/dragoman-hub/dragoman/core/edge"
 )
 
 // errLongEvent is the error of a stream with a line or an event that exceeds the limit.
@@ -18,6 +20,8 @@ type eventReader struct {
 	max  int    // the maximum length of a line and of the data of an event
 	long []byte // a line longer than the buffer of from
 	data []byte
+
+	begun bool // what the stream begins with was read
 }
 
 // mostSpare is the largest buffer that is kept for the next event.
@@ -33,6 +37,12 @@ func newEventReader(from io.Reader, limit int) *eventReader {
 func (r *eventReader) next() ([]byte, error) {
 	if r.data = r.data[:0]; cap(r.data) > mostSpare {
 		r.data = nil
+	}
+	if !r.begun {
+		r.begun = true
+		if first, _ := r.from.Peek(len(edge.Mark)); string(first) == edge.Mark {
+			_, _ = r.from.Discard(len(edge.Mark)) // it is there
+		}
 	}
 	for lines := 0; ; {
 		line, err := r.line()

@@ -8,11 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core/edge"
 )
 
 // transports has a transport for the same files, so that connections are used again.
@@ -34,7 +34,7 @@ func (p Hub) transport() (*http.Transport, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	if files.ca != "" {
-		text, err := os.ReadFile(files.ca)
+		text, err := edge.ReadFile(files.ca)
 		if err != nil {
 			return nil, AddressError{fmt.Errorf("--ca (DRAGOMAN_CA): %w", err)}
 		}
@@ -51,7 +51,7 @@ func (p Hub) transport() (*http.Transport, error) {
 		if files.cert == "" || files.key == "" {
 			return nil, AddressError{errors.New("--cert (DRAGOMAN_CERT) and --key (DRAGOMAN_KEY) go together: name the certificate and its private key")}
 		}
-		own, err := tls.LoadX509KeyPair(files.cert, files.key)
+		own, err := ReadKeyPair(files.cert, files.key)
 		if err != nil {
 			return nil, AddressError{fmt.Errorf("--cert (DRAGOMAN_CERT) and --key (DRAGOMAN_KEY): %w", err)}
 		}
@@ -91,10 +91,26 @@ func (p Hub) httpClient() (*http.Client, error) {
 
 // guardToken refuses to send a token without TLS beyond this machine.
 func (p Hub) guardToken(secure bool, host string) error {
+	if strings.ContainsFunc(p.Token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return AddressError{errors.New("--token (DRAGOMAN_TOKEN): a token has no blanks, line ends or letters beyond ASCII in it: give it as it was printed")}
+	}
 	if p.Token == "" || secure || p.Insecure || onThisMachine(host) {
 		return nil
 	}
 	return AddressError{fmt.Errorf("the token would cross the network unencrypted to %s: use https in %s, or add --insecure if that is what you want", host, p.Named)}
+}
+
+// ReadKeyPair is [tls.LoadX509KeyPair] for files that may begin with a byte order mark.
+func ReadKeyPair(cert, key string) (tls.Certificate, error) {
+	c, err := edge.ReadFile(cert)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	k, err := edge.ReadFile(key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(c, k)
 }
 
 // onThisMachine reports whether a host always means this machine.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/edge"
 )
 
 // agentFlags are the flags of dragoman agent.
@@ -280,7 +280,7 @@ func secretOf(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--signing-secret: %w", err)
 	}
-	secret, err := os.ReadFile(path)
+	secret, err := edge.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("--signing-secret: %w", err)
 	}

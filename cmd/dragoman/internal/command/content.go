@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core/edge"
 )
 
 // maxContentBytes is the maximum of what a command reads of a file or of stdin, so that an endless one fails. What a
@@ -100,6 +101,9 @@ func readText(in io.Reader, from string) (string, error) {
 		return "", fmt.Errorf("reading %s: %w", from, cause(err))
 	case len(b) > maxContentBytes:
 		return "", usagef("%s has more than %s: say where it is instead (a path, a link)", from, config.FormatSize(maxContentBytes))
+	}
+	if b, err = edge.Text(b); err != nil {
+		return "", usagef("%s: %w", from, err)
 	}
 	return asText(string(b), from)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core/edge"
 )
 
 // hubFlags are the flags of a command that talks to a hub, and the streams that it prints to.
@@ -26,12 +27,12 @@ type hubFlags struct {
 // addHubFlags declares --hub and --token, and --json if jsonUsage describes it.
 func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
 	to := &hubFlags{Streams: io}
-	const variable, flag = "DRAGOMAN_HUB", "hub"
-	fromEnviron := os.Getenv(variable)
+	const name, flag = "DRAGOMAN_HUB", "hub"
+	fromEnviron := variable(name)
 	fs.StringVar(&to.hub, flag, cmp.Or(fromEnviron, "http://127.0.0.1:8080"), "`address` of the hub, or addresses of several hubs of a cluster with commas between: the next one is asked where one does not answer (DRAGOMAN_HUB)")
 	to.named = func() string {
 		if fromEnviron != "" && !fs.Changed(flag) {
-			return variable
+			return name
 		}
 		return "--" + flag
 	}
@@ -41,12 +42,12 @@ func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
 		}
 		return " --" + flag + " " + quoted(to.hub)
 	}
-	fs.StringVar(&to.token, "token", os.Getenv("DRAGOMAN_TOKEN"), "`token` to authenticate with (DRAGOMAN_TOKEN)")
+	fs.StringVar(&to.token, "token", variable("DRAGOMAN_TOKEN"), "`token` to authenticate with (DRAGOMAN_TOKEN)")
 	fs.Lookup("token").DefValue = "" // the help shows no secret
-	fs.StringVar(&to.ca, "ca", os.Getenv("DRAGOMAN_CA"), "PEM `file` with authorities to trust beside those of the system, for a hub at https (DRAGOMAN_CA)")
+	fs.StringVar(&to.ca, "ca", variable("DRAGOMAN_CA"), "PEM `file` with authorities to trust beside those of the system, for a hub at https (DRAGOMAN_CA)")
 	fs.Lookup("ca").DefValue = ""
-	fs.StringVar(&to.cert, "cert", os.Getenv("DRAGOMAN_CERT"), "PEM `file` with a certificate to authenticate with, at a hub with tls.client_ca (DRAGOMAN_CERT)")
-	fs.StringVar(&to.key, "key", os.Getenv("DRAGOMAN_KEY"), "PEM `file` with the private key of --cert (DRAGOMAN_KEY)")
+	fs.StringVar(&to.cert, "cert", variable("DRAGOMAN_CERT"), "PEM `file` with a certificate to authenticate with, at a hub with tls.client_ca (DRAGOMAN_CERT)")
+	fs.StringVar(&to.key, "key", variable("DRAGOMAN_KEY"), "PEM `file` with the private key of --cert (DRAGOMAN_KEY)")
 	fs.Lookup("cert").DefValue, fs.Lookup("key").DefValue = "", ""
 	if fs.Lookup("insecure") == nil { // that of 'check' is a setting: it sends no token in clear
 		fs.BoolVar(&to.insecure, "insecure", false, "send the token unencrypted to a hub beyond this machine too")
@@ -57,9 +58,12 @@ func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
 	return to
 }
 
+// variable returns the value of a variable.
+func variable(name string) string { return edge.Word(os.Getenv(name)) }
+
 func (to *hubFlags) address() client.Hub {
 	return client.Hub{
-		URL: to.hub, Named: to.named(), GRPC: to.grpc, Token: to.token, Insecure: to.insecure,
+		URL: to.hub, Named: to.named(), GRPC: to.grpc, Token: edge.Word(to.token), Insecure: to.insecure,
 		CA: to.ca, Cert: to.cert, Key: to.key,
 	}
 }

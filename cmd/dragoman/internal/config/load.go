@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/dragoman-hub/dragoman/core/edge"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/suggest"
 )
@@ -167,7 +168,7 @@ func fromFile(path string, named Origin) source {
 	var lines map[string]int
 	place := func(within string) Origin { return Origin{path, within, lines} }
 	return source{place: place, read: func(wrong *problems) map[string]any {
-		data, err := os.ReadFile(path)
+		data, err := edge.ReadFile(path)
 		if err != nil {
 			var unread *os.PathError
 			if errors.As(err, &unread) {
@@ -290,7 +291,7 @@ func Variable(key string) string {
 func lookup(environ []string, name string) (value string, set bool) {
 	for _, v := range environ {
 		if n, text, _ := strings.Cut(v, "="); n == name {
-			value, set = text, true
+			value, set = edge.Word(text), true
 		}
 	}
 	return value, set

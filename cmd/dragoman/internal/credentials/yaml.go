@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core/edge"
 	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
@@ -71,6 +72,9 @@ func readAtMost(path string, limit int64, kind string) ([]byte, error) {
 		return nil, fmt.Errorf("%w; %s", err, advice)
 	case int64(len(data)) > limit:
 		return nil, fmt.Errorf("it has more than %d bytes: %s", limit, advice)
+	}
+	if data, err = edge.Text(data); err != nil {
+		return nil, fmt.Errorf("%w; %s", err, advice)
 	}
 	return data, nil
 }

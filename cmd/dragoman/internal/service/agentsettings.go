@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/edge"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -34,7 +34,7 @@ func loadAgentSettings(dir string) (save func(map[core.AgentID]hub.AgentSettings
 		return nil, nil, nil
 	}
 	path := filepath.Join(dir, settingsName)
-	data, err := os.ReadFile(path)
+	data, err := edge.ReadFile(path)
 	var kept settingsFile
 	if err == nil {
 		err = strictjson.Decode(data, strictjson.Limits{}, &kept)

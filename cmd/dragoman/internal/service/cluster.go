@@ -7,14 +7,15 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/adapters/peer"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/edge"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -94,7 +95,7 @@ func natsCluster(c config.Config) (*nats.Cluster, error) {
 	own := c.Cluster
 	n := &nats.Cluster{Name: own.Name, Listen: own.Listen, Peers: own.Peers, Advertise: own.Advertise}
 	if own.SecretFile != "" {
-		secret, err := os.ReadFile(own.SecretFile)
+		secret, err := edge.ReadFile(own.SecretFile)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.At("cluster.secret_file"), err)
 		}
@@ -104,11 +105,11 @@ func natsCluster(c config.Config) (*nats.Cluster, error) {
 		n.Secret = string(secret)
 	}
 	if own.TLS.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(own.TLS.Cert, own.TLS.Key)
+		pair, err := client.ReadKeyPair(own.TLS.Cert, own.TLS.Key)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.At("cluster.tls.cert"), err)
 		}
-		pem, err := os.ReadFile(own.TLS.CA)
+		pem, err := edge.ReadFile(own.TLS.CA)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.At("cluster.tls.ca"), err)
 		}

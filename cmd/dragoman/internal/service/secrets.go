@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/edge"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 )
 
@@ -133,7 +134,7 @@ func checkPaths(c config.Config) error {
 
 // readFile reads the file that a setting names.
 func readFile(setting, path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
+	data, err := edge.ReadFile(path)
 	var unread *fs.PathError
 	if errors.As(err, &unread) {
 		err = unread.Err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core/edge"
 )
 
 // encryption has the certificates of all TCP listeners, which a reload replaces. Connections
@@ -81,7 +82,7 @@ func readPEM(c config.Config, key, path string) ([]byte, error) {
 	}
 	var data []byte
 	if err == nil {
-		data, err = os.ReadFile(path)
+		data, err = edge.ReadFile(path)
 	}
 	var why *fs.PathError
 	if errors.As(err, &why) {

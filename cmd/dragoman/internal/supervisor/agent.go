@@ -1,13 +1,11 @@
 package supervisor
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/edge"
 	"github.com/dragoman-hub/dragoman/core/host"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -257,12 +256,13 @@ func tokenOf(path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	b, err := os.ReadFile(path)
+	b, err := edge.ReadFile(path)
 	if err != nil {
 		return "", err
 	}
-	if b = bytes.TrimSpace(b); len(b) == 0 {
+	token := edge.Word(string(b))
+	if token == "" {
 		return "", fmt.Errorf("%s is empty", path)
 	}
-	return string(b), nil
+	return token, nil
 }
