@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -193,6 +194,12 @@ func (r *relinked) meet() {
 
 // link connects a to b, and b to a.
 func (r *relinked) link() {
+	one, other := coretest.Pipe[[]byte, []byte](1000)
+	r.linkOver(one, other)
+}
+
+// linkOver is link over a connection with these ends, for a and for b.
+func (r *relinked) linkOver(one, other link.Conn[[]byte, []byte]) {
 	r.end()
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
@@ -200,7 +207,6 @@ func (r *relinked) link() {
 		cancel()
 		serving.Wait()
 	}
-	one, other := coretest.Pipe[[]byte, []byte](1000)
 	serving.Go(func() { r.there.Run(ctx, one) })
 	serving.Go(func() { r.back.Run(ctx, other) })
 }

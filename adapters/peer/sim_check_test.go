@@ -278,10 +278,14 @@ func (s *sim) countEnd(all []item) {
 }
 
 // compare compares what somebody has read with what the journal has. What was never stored is gone
-// with the life that said it; whoever has read it and not come back since does not know that yet.
+// with the life that said it; whoever has read it and not come back since does not know that yet. Who has the
+// end has all that is stored: whatever a hub drops at the end of a task, and would have had to say before
+// it, is a gap here.
 func (s *sim) compare(v *view, want []item) {
 	for i, got := range v.items {
 		switch {
+		case got.text == "" && i < len(want) && v.ended:
+			s.breaks("content: %s was told that %d of %s is lost, and its end; the journal has %q", v.who, i+1, v.task.name, want[i].text)
 		case got.text == "":
 		case i < len(want) && got.text == want[i].text:
 		case got.ends:

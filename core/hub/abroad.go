@@ -62,12 +62,17 @@ func (h *Hub) askUnread(ctx context.Context, p *position) (all bool) {
 // componentPrincipal asks other hubs for what this one shows its readers by their rights.
 var componentPrincipal = core.Principal{ID: "hub", Operator: true, Component: true}
 
-// runningInquiry asks a hub for its tasks that have not ended.
+// runningInquiry asks a hub for its tasks that have not ended, or whose end is still to be told.
 func runningInquiry() inquiry[struct{}, []core.TaskID] {
 	return inquiry[struct{}, []core.TaskID]{"tasks.running", func(_ context.Context, h *Hub, _ core.Principal, _ struct{}) ([]core.TaskID, error) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		return slices.Sorted(maps.Keys(h.jobs)), nil
+		var all []core.TaskID
+		for _, t := range h.tasks.InMemory() {
+			if !t.IsMirror() && t.State() != task.Ended {
+				all = append(all, t.ID())
+			}
+		}
+		slices.Sort(all)
+		return all, nil
 	}}
 }
 

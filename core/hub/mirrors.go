@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -12,8 +11,12 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// Extend appends events of its owner to the mirror of a task. It makes a mirror if there is none.
-func (h *Hub) Extend(id core.TaskID, events []core.Event) {
+// Extend appends events that the owner of a task has sent to the mirror of it. It makes a mirror if there
+// is none. Where events before them have not come, it asks the owner again.
+func (h *Hub) Extend(id core.TaskID, events []core.Event) { h.extendWith(id, events, h.hear) }
+
+// extendWith is Extend for events from wherever extend takes them.
+func (h *Hub) extendWith(id core.TaskID, events []core.Event, extend func(*task.Task, []core.Event)) {
 	if len(events) == 0 {
 		return
 	}
@@ -22,7 +25,7 @@ func (h *Hub) Extend(id core.TaskID, events []core.Event) {
 		h.Count("mirror.own")
 		return
 	}
-	h.extend(t, events)
+	extend(t, events)
 	h.arrived(id)
 }
 
@@ -53,11 +56,31 @@ func (h *Hub) IfUnknown(id core.TaskID, deny func()) bool {
 	return true
 }
 
-// extend appends events to a mirror. Where they say that the task has moved, it is run here, or
-// followed there.
+// extend appends events that the journal has to a mirror.
 func (h *Hub) extend(t *task.Task, events []core.Event) {
 	before := t.Owner()
-	ended := t.Extend(events)
+	h.extended(t, events, before, t.Extend(events))
+}
+
+// hear appends events that its owner has sent to a mirror.
+func (h *Hub) hear(t *task.Task, events []core.Event) {
+	before := t.Owner()
+	ended, lacks := t.Hear(events)
+	h.extended(t, events, before, ended)
+	if !lacks {
+		return
+	}
+	h.Count("mirror.lacks")
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if owner, elsewhere := h.owner(t); elsewhere {
+		h.follow(owner, t)
+	}
+}
+
+// extended does what follows from new events of a mirror. Where they say that the task has moved from the
+// owner before, it is run here, or followed there.
+func (h *Hub) extended(t *task.Task, events []core.Event, before string, ended bool) {
 	h.arrive(t)
 	if ended {
 		h.mirrorEnded(t)
@@ -160,7 +183,7 @@ func (s *Session) Adopt(o Opening) bool {
 	defer h.admitted.Done()
 	h.enter(s, j, &core.Open{Keep: o.Keep})
 	h.mu.Unlock()
-	j.Attach(s.peer(), task.Requester, nil, 1)
+	s.viewAfter(j.Task, 1, nil)
 	err := h.afford(j.Task)
 	if err == nil {
 		if err = h.begin(j, o.Private); err != nil && h.reroute(j, core.AsFault(err)) == nil {
@@ -199,7 +222,6 @@ func (s *Session) FollowTask(ctx context.Context, id core.TaskID, after core.Cur
 	if s.Watch(t, after, nil) != nil {
 		err = s.Watch(t, core.Cursor{}, nil) // a mirror drops what it has
 	}
-	t.Detach(s.peer(), task.Requester) // nothing comes twice
 	return err
 }
 
@@ -276,17 +298,11 @@ func noOwner(t *task.Task) error {
 	return core.NewFault(core.CodeUnreachable, "the hub that has task %s is not here", t.ID())
 }
 
-// LeaveTasks ends the session's reading of all tasks: the connection that carried the events has ended,
-// and the other hub says over the next one which of them have not come. What it opened goes on.
-func (s *Session) LeaveTasks() {
-	s.mu.Lock()
-	opened := slices.Collect(maps.Keys(s.opened))
-	s.mu.Unlock()
-	for _, t := range opened {
-		t.Detach(s.peer(), task.Requester)
-	}
-	s.views.clear()
-}
+// LeaveTasks ends the session's reading of all tasks, also of those that have ended and whose end is still
+// to be told: the connection that carried the events has ended,
+// and the other hub says over the next one which of them have not come. What it opened goes on. A session
+// for another hub has no readers but views, so that none is left.
+func (s *Session) LeaveTasks() { s.views.clear() }
 
 // LeaveTask ends the session's reading of a task, for a hub that follows it where it is now.
 func (s *Session) LeaveTask(id core.TaskID) {
@@ -295,7 +311,6 @@ func (s *Session) LeaveTask(id core.TaskID) {
 		return
 	}
 	s.Unwatch(t)
-	t.Detach(s.peer(), task.Requester)
 	s.mu.Lock()
 	delete(s.opened, t)
 	s.mu.Unlock()

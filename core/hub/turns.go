@@ -213,7 +213,7 @@ func (h *Hub) settleExpected(ctx context.Context, hub string) error {
 		case err != nil && !errors.As(err, &gap):
 			failed[i] = err
 		default:
-			h.Extend(id, events)
+			h.extendWith(id, events, h.extend)
 		}
 	})
 	return cmp.Or(failed...)

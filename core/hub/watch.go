@@ -108,9 +108,12 @@ func (v *views) clear() {
 }
 
 // view makes the session a viewer of a task, from the first event, in the form for its principal.
-func (s *Session) view(t *task.Task, tag any) {
+func (s *Session) view(t *task.Task, tag any) { s.viewAfter(t, 0, tag) }
+
+// viewAfter is view from after a sequence number.
+func (s *Session) viewAfter(t *task.Task, next uint64, tag any) {
 	t = s.formFor(t)
-	_ = s.views.add(t, func() (*task.Reader, error) { return t.Attach(s.peer(), task.Viewer, tag, 0), nil })
+	_ = s.views.add(t, func() (*task.Reader, error) { return t.Attach(s.peer(), task.Viewer, tag, next), nil })
 }
 
 // viewOnce is view, unless the session reads the task already.

@@ -100,40 +100,69 @@ func (t *Task) SetUnstored() {
 	t.unstored = true
 }
 
-// Extend appends events of the owner to a mirror, without those that it has. Events between them
-// that the owner no longer has stay missing. Where an epoch begins, it replaces what the mirror has
+// Extend appends to a mirror what the journal has of its task, without what it has. Events between them
+// that are lost stay missing. Where an epoch begins, it replaces what the mirror has
 // of the epochs before from that number on, which was never stored: readers that have seen it get a
 // gap. What an epoch before says after that is dropped. Extend reports whether the task ended with
 // these events. It does nothing for a task that the hub owns.
 func (t *Task) Extend(events []core.Event) (ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.mirror {
+	for _, e := range events {
+		ended = t.hear(e) || ended
+	}
+	return ended
+}
+
+// Hear is [Task.Extend] for events as the owner sends them. What comes before them may still come, or be
+// lost with a connection: events behind a hole are dropped, and lacks says that the owner is to be
+// asked for all after [Task.Cursor]. Only if its answer begins with an event that came behind the
+// hole before, the owner has nothing else either, and what is between stays missing.
+func (t *Task) Hear(events []core.Event) (ended, lacks bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range events {
+		if t.isBehindHole(e) && e.Seq != t.beyond {
+			if t.beyond == 0 || e.Seq < t.beyond { // else the answer is on its way
+				t.beyond, lacks = e.Seq, true
+			}
+			return ended, lacks
+		}
+		ended = t.hear(e) || ended
+	}
+	return ended, false
+}
+
+// isBehindHole reports whether a mirror lacks events before one that it would take. Callers hold mu.
+func (t *Task) isBehindHole(e core.Event) bool {
+	return t.mirror && t.state != Ended && t.log.Len() > 0 && e.Epoch >= t.epoch && e.Seq > t.last()+1
+}
+
+// hear appends an event to a mirror, or what of it is new. It reports whether the task ended with it.
+// Callers hold mu.
+func (t *Task) hear(e core.Event) (ended bool) {
+	if !t.mirror || t.state == Ended {
 		return false
 	}
-	for _, e := range events {
-		if t.state == Ended {
+	if e.Epoch > t.epoch {
+		t.cut(e.Seq - 1)
+	}
+	switch last := t.last(); {
+	case e.Epoch < t.epoch && e.Seq > last:
+		return false
+	case t.log.Len() == 0:
+		t.lost = e.Seq - 1
+	case e.Seq > last+1:
+		t.holed = true
+	default:
+		rest, ok := e.After(last)
+		if !ok {
 			return false
 		}
-		if e.Epoch > t.epoch {
-			t.cut(e.Seq - 1)
-		}
-		switch last := t.last(); {
-		case e.Epoch < t.epoch && e.Seq > last:
-			continue
-		case t.log.Len() == 0:
-			t.lost = e.Seq - 1
-		case e.Seq > last+1:
-			t.holed = true
-		default:
-			rest, ok := e.After(last)
-			if !ok {
-				continue
-			}
-			e = rest
-		}
-		t.extend(e)
+		e = rest
 	}
+	t.beyond = 0
+	t.extend(e)
 	return t.state == Ended
 }
 

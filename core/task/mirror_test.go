@@ -43,7 +43,7 @@ func TestAMirrorIsReadLikeAnyTask(t *testing.T) {
 	}
 }
 
-func TestAMirrorKeepsWhatTheOwnerHasLost(t *testing.T) {
+func TestAMirrorKeepsWhatTheJournalHasLost(t *testing.T) {
 	s, _, _ := newStore()
 	one, in := mirrored(t, s)
 	in.read()
@@ -51,6 +51,49 @@ func TestAMirrorKeepsWhatTheOwnerHasLost(t *testing.T) {
 	if got := in.read(); got != "gap 2-4 5" {
 		t.Errorf("got %s, want the gap told and what follows it", got)
 	}
+}
+
+// An owner sends events over connections that may be lost, with what it has sent.
+func TestAMirrorTakesNothingBehindAHoleThatItsOwnerMayFill(t *testing.T) {
+	text := core.Text{Text: "x"}
+	hear := func(one *task.Task, wantLacks bool, seqs ...uint64) {
+		t.Helper()
+		for i, seq := range seqs {
+			ended, lacks := one.Hear([]core.Event{event(1, seq, text)})
+			if want := wantLacks && i == 0; ended || lacks != want {
+				t.Errorf("event %d: got ended %v and lacks %v, want lacks %v", seq, ended, lacks, want)
+			}
+		}
+	}
+	t.Run("the owner has it", func(t *testing.T) {
+		s, _, _ := newStore()
+		one, in := mirrored(t, s)
+		hear(one, true, 5, 6, 7) // it is asked once
+		hear(one, false, 2, 3, 4, 5, 6, 7)
+		if got := in.read(); got != "1 2 3 4 5 6 7" {
+			t.Errorf("got %s, want all", got)
+		}
+		hear(one, true, 9) // again
+	})
+	t.Run("the owner has lost it", func(t *testing.T) {
+		s, _, _ := newStore()
+		one, in := mirrored(t, s)
+		hear(one, true, 5)
+		hear(one, true, 4) // it has a part of it
+		hear(one, false, 4, 5)
+		if got := in.read(); got != "1 gap 2-3 4 5" {
+			t.Errorf("got %s, want the gap told, and what follows it", got)
+		}
+	})
+	t.Run("the journal has it", func(t *testing.T) {
+		s, _, _ := newStore()
+		one, in := mirrored(t, s)
+		hear(one, true, 5)
+		one.Extend([]core.Event{one.Events()[0], event(1, 2, text), event(2, 3, core.Done{})})
+		if got := in.read(); got != "1 2 3 over" {
+			t.Errorf("got %s, want what the journal says", got)
+		}
+	})
 }
 
 func TestAReaderMayBeAheadOfAMirror(t *testing.T) {

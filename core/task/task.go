@@ -75,6 +75,7 @@ type life struct {
 	loaded     bool
 	mirror     bool        // another hub owns it
 	unstored   bool        // and has stored nothing of it
+	beyond     uint64      // the first event that came behind a hole, for which the owner was asked; 0 if none did
 	sparse     bool        // it was loaded, or has been a mirror: its text may be merged, and numbers missing
 	owner      string      // the hub that the last record of a move names; "" for the one that opened it
 	leaving    *core.Event // the record of a move that is prepared
