@@ -229,6 +229,10 @@ func (s *sim) check() {
 				s.breaks("end: the journal has %d ends of %s", ends, t.name)
 			}
 		} else {
+			// Where it had a copy, because the task was to come back to it, it cannot store another course.
+			if l := t.at; l.at.now == l && !l.is(&l.deposed) && !s.isCopy(l.at.name, t) {
+				s.breaks("lost: %s has accepted %s, and lives, and the journal has nothing of it", l.log.life, t.name)
+			}
 			want = s.unstored(t)
 		}
 		for _, p := range s.people {

@@ -126,21 +126,23 @@ func (s *sim) canonical(t *simTask) (all []item) {
 	return all
 }
 
-// stored returns the events of a task in the journal: those of the hub that first had it up to the
-// record of a move, then those of the hub that the record names, and so on.
+// stored returns the events of a task in the journal: those of the hub that first had it, or of the one that has taken it
+// back, up to the record of a move, then those of the hub that the record names, and so on.
 func (s *sim) stored(t *simTask) (all []core.Event) {
 	of := s.hubs[task.OwnerOf(t.id)].name
+	if len(s.part(of, t, 0)) == 0 {
+		line, _ := task.LineOf(t.id)
+		if of = s.hubs[line.Maker()].name; s.isCopy(of, t) {
+			return nil
+		}
+	}
 	for moved := true; moved; {
 		moved = false
 		after := uint64(0)
 		if len(all) > 0 {
 			after = all[len(all)-1].End()
 		}
-		part, err := s.store.checker.ReadOf(context.Background(), of, t.id, after, 0)
-		if err != nil && err != journal.ErrUnknown {
-			s.breaks("journal: %s: %v", t.name, err)
-		}
-		for _, e := range part {
+		for _, e := range s.part(of, t, after) {
 			all = append(all, e)
 			if r, ok := e.Body.(core.Retrying); ok && r.Hub != "" && r.Hub != of {
 				of, moved = r.Hub, true
@@ -149,4 +151,18 @@ func (s *sim) stored(t *simTask) (all []core.Event) {
 		}
 	}
 	return all
+}
+
+// isCopy reports whether what a hub has stored of a task is a copy: the task was to move there.
+func (s *sim) isCopy(of string, t *simTask) bool {
+	return slices.ContainsFunc(s.part(of, t, 0), func(e core.Event) bool { r, ok := e.Body.(core.Retrying); return ok && r.Hub == of })
+}
+
+// part returns what a hub has stored of a task.
+func (s *sim) part(of string, t *simTask, after uint64) []core.Event {
+	part, err := s.store.checker.ReadOf(context.Background(), of, t.id, after, 0)
+	if err != nil && err != journal.ErrUnknown {
+		s.breaks("journal: %s: %v", t.name, err)
+	}
+	return part
 }

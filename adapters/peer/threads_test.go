@@ -41,7 +41,7 @@ func (w *world) untilGone(name string) {
 	for other, m := range w.hubs {
 		w.until(other+" knows that "+name+" is gone", func() bool {
 			hubs, _ := m.part.Cluster().Hubs()
-			return other == name || slices.ContainsFunc(hubs, func(h cluster.Hub) bool { return h.Name == name && h.State == cluster.Gone })
+			return other == name || m.stopped.Load() || slices.ContainsFunc(hubs, func(h cluster.Hub) bool { return h.Name == name && h.State == cluster.Gone })
 		})
 	}
 }

@@ -348,12 +348,8 @@ func (h *Hub) enter(s *Session, j *job, o *core.Open) {
 	if j.IsTurn() {
 		h.followers.opened(j.Task, s)
 	}
-	if len(h.others.up) > 0 && !j.IsMirror() {
-		told := openedTask{Task: j.ID()}
-		if !j.IsNotice() {
-			told.Thread = j.Thread()
-		}
-		tasksOpened().tellAll(h, told)
+	if !j.IsMirror() {
+		h.tellOpened(j.Task)
 	}
 	h.retain(s, j, o.Keep)
 }

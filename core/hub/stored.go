@@ -23,7 +23,10 @@ func (h *Hub) find(ctx context.Context, id core.TaskID) (*task.Task, error) {
 	h.mu.Unlock()
 	if !foreign {
 		t, err := h.findHere(ctx, id)
-		if err != nil || t.Owner() == "" || t.Last().Body.Kind().Ends() {
+		switch {
+		case errors.Is(err, unknownTask):
+			return h.findTakenBack(ctx, id, err)
+		case err != nil || t.Owner() == "" || t.Last().Body.Kind().Ends():
 			return t, err
 		}
 		first = t.Owner() // it has moved
@@ -32,13 +35,13 @@ func (h *Hub) find(ctx context.Context, id core.TaskID) (*task.Task, error) {
 	if t != nil {
 		return t, nil
 	}
-	if errors.Is(err, unknownTask) { // an id from before this hub was in a cluster has any index
-		return h.findHere(ctx, id)
+	if errors.Is(err, unknownTask) {
+		return h.findTakenBack(ctx, id, err)
 	}
 	found, owner, late := h.findStored(ctx, id)
 	switch {
 	case errors.Is(late, unknownTask):
-		return h.findHere(ctx, id)
+		return h.findTakenBack(ctx, id, late)
 	case late != nil:
 		return nil, late
 	case found.Last().Body.Kind().Ends():
@@ -47,6 +50,35 @@ func (h *Hub) find(ctx context.Context, id core.TaskID) (*task.Task, error) {
 		return h.ask(ctx, owner, id)
 	}
 	return nil, err // nobody has ended it yet
+}
+
+// findTakenBack is find for a task that its owner does not have, with the Fault that says so: the hub that has opened it
+// takes it back, or is about to. Also, an id from before this hub was in a cluster has any index.
+func (h *Hub) findTakenBack(ctx context.Context, id core.TaskID, unknown error) (*task.Task, error) {
+	maker, elsewhere := h.makerOf(id)
+	waits := false // for what that hub makes of it
+	if elsewhere && h.shared != nil {
+		h.mu.Lock()
+		up := h.others.up[maker]
+		taken, gone := h.others.gone[maker]
+		h.mu.Unlock()
+		if waits = gone && !taken; up {
+			has, err := adoptedInquiry.ask(ctx, h, maker, componentPrincipal, id)
+			waits = has || err != nil
+		}
+		switch t, owner, err := h.findStored(ctx, id); {
+		case errors.Is(err, unknownTask):
+		case err == nil && !t.Last().Body.Kind().Ends() && owner != h.others.name: // it has come to its owner since
+			return h.ask(ctx, owner, id)
+		default:
+			return t, err
+		}
+	}
+	t, err := h.findHere(ctx, id)
+	if waits && errors.Is(err, unknownTask) {
+		return nil, core.NewFault(core.CodeUnreachable, "hub %s has opened task %s and has not said yet what has become of it: ask again in a moment", maker, id)
+	}
+	return t, err
 }
 
 // findHere is find for what this hub has in memory or in its part of the journal. A task that moves is
@@ -74,9 +106,9 @@ func (h *Hub) findStored(ctx context.Context, id core.TaskID) (t *task.Task, own
 	return t, owner, err
 }
 
-// stored returns what the journal has of a task: what its first owner has stored and, where that
-// says that the task has moved, what the next one has stored after that, and so on. It returns the
-// last one, too, and the errors of [journal.Journal.Read].
+// stored returns what the journal has of a task: what its first owner has stored, or the hub that has
+// taken it back, and, where that says that the task has moved, what the next one has stored after that, and so
+// on. It returns the last one, too, and the errors of [journal.Journal.Read].
 func (h *Hub) stored(ctx context.Context, id core.TaskID) (all []core.Event, owner string, err error) {
 	h.mu.Lock()
 	owner, foreign := h.ownerOf(task.OwnerOf(id))
@@ -84,14 +116,15 @@ func (h *Hub) stored(ctx context.Context, id core.TaskID) (all []core.Event, own
 	if !foreign {
 		owner = h.others.name
 	}
-	var gap *journal.GapError
-	for moved := true; moved; {
-		moved = false
-		after := uint64(0)
-		if len(all) > 0 {
-			after = all[len(all)-1].End()
+	part, err := h.shared.ReadOf(ctx, owner, id, 0, 0)
+	if maker, _ := h.makerOf(id); maker != "" && errors.Is(err, journal.ErrUnknown) {
+		owner = maker
+		if part, err = h.shared.ReadOf(ctx, owner, id, 0, 0); movedTo(part) == owner {
+			return nil, owner, journal.ErrUnknown // a copy of a task that was to move there, and did not
 		}
-		part, err := h.shared.ReadOf(ctx, owner, id, after, 0)
+	}
+	var gap *journal.GapError
+	for {
 		var lacks *journal.GapError
 		switch {
 		case errors.As(err, &lacks):
@@ -100,18 +133,29 @@ func (h *Hub) stored(ctx context.Context, id core.TaskID) (all []core.Event, own
 		case err != nil:
 			return nil, owner, err
 		}
-		for _, e := range part {
-			all = append(all, e)
-			if b, ok := e.Body.(core.Retrying); ok && b.Hub != "" && b.Hub != owner {
-				owner, moved = b.Hub, true
-				break
-			}
+		n := slices.IndexFunc(part, func(e core.Event) bool { to := movedTo([]core.Event{e}); return to != "" && to != owner })
+		if n < 0 {
+			all = append(all, part...)
+			break
 		}
+		all = append(all, part[:n+1]...)
+		owner = movedTo(part[n:])
+		part, err = h.shared.ReadOf(ctx, owner, id, part[n].End(), 0)
 	}
 	if gap != nil {
 		return all, owner, gap
 	}
 	return all, owner, nil
+}
+
+// movedTo returns the hub to which a task moves first; "" if it does not move.
+func movedTo(events []core.Event) string {
+	for _, e := range events {
+		if b, ok := e.Body.(core.Retrying); ok && b.Hub != "" {
+			return b.Hub
+		}
+	}
+	return ""
 }
 
 // ask asks another hub for a task, and waits until it has said something of it or is gone. It

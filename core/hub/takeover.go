@@ -152,15 +152,66 @@ func endOf(head journal.Head, why *core.Fault) journal.Record {
 	}}
 }
 
-// endUnstored ends a mirror of which its owner has stored nothing. Nobody finds the task once it is out
-// of memory, so no list or thread has it from then on.
+// endUnstored ends a mirror of which its owner has stored nothing. The hub that has opened the task takes it
+// back, and stores it. If that is gone, too, or was the owner, nobody finds the task once it is out of memory:
+// no list or thread has it from then on.
 func (h *Hub) endUnstored(t *task.Task) {
-	t.SetUnstored()
+	maker, elsewhere := h.makerOf(t.ID())
+	if maker == h.others.name && h.takeBack(t) {
+		return
+	}
+	h.mu.Lock()
+	if !elsewhere || !h.others.up[maker] {
+		t.SetUnstored()
+	}
+	h.mu.Unlock()
 	h.extend(t, []core.Event{neverStored(t)})
 }
 
+// makerOf returns the hub that has opened a task for another one to own, and whether it is not this one; "" if
+// a hub has opened it for itself, or none of the cluster has.
+func (h *Hub) makerOf(id core.TaskID) (hub string, elsewhere bool) {
+	l, _ := task.LineOf(id)
+	switch {
+	case l.Maker() == l.Owner() || h.others.peers == nil:
+		return "", false
+	case l.Maker() == h.ownIndex:
+		return h.others.name, false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ownerOf(l.Maker())
+}
+
+// takeBack makes a task that was opened here this hub's own, and ends it: its requester was told that it was accepted,
+// and its owner has stored nothing of it. It reports false for a task that is no mirror any more, and for one of which
+// the part of this hub may have a copy, since the task was to move here.
+func (h *Hub) takeBack(t *task.Task) bool {
+	h.mu.Lock()
+	if a := h.others.arriving[t.ID()]; a != nil && a.copied.Load() {
+		h.mu.Unlock()
+		return false
+	}
+	j := &job{Task: t, opener: h.mirrors[t.ID()]}
+	if j.opener == nil {
+		j.opener = h.standFor(h.others.name)
+	}
+	if !t.TakeBack(h.others.name, neverStored(t)) {
+		h.mu.Unlock()
+		return false
+	}
+	h.recorder.Record(t)
+	delete(h.mirrors, t.ID())
+	h.jobs[t.ID()] = j
+	h.tellOpened(t)
+	h.mu.Unlock()
+	h.Count("task.taken_back")
+	h.ended(j)
+	return true
+}
+
 // neverStored returns the end of a task of which its owner has stored nothing. It is the same at
-// every hub.
+// every hub, which may show it before the one that takes the task back has stored it.
 func neverStored(t *task.Task) core.Event {
 	r := endOf(journal.Head{Task: t.ID(), Last: core.Event{Seq: 1, Epoch: 1}}, core.NewFault(core.CodeUnreachable, "the hub that was to have the task has stored nothing of it, and does not have it any more: ask again"))
 	if first := t.Log(); first.Len() > 0 {

@@ -58,6 +58,18 @@ func tasksOpened() news[openedTask] {
 	return news[openedTask]{what: "task.opened", told: (*Hub).openedAt, missed: (*Hub).missOpened}
 }
 
+// tellOpened tells the other hubs of a task that this one owns. Callers hold mu.
+func (h *Hub) tellOpened(t *task.Task) {
+	if len(h.others.up) == 0 {
+		return
+	}
+	told := openedTask{Task: t.ID()}
+	if !t.IsNotice() {
+		told.Thread = t.Thread()
+	}
+	tasksOpened().tellAll(h, told)
+}
+
 // openedAt hears that another hub has a new task.
 func (h *Hub) openedAt(hub string, o openedTask) {
 	h.mu.Lock()

@@ -100,6 +100,21 @@ func (t *Task) SetUnstored() {
 	t.unstored = true
 }
 
+// TakeBack makes the hub the owner of a mirror, and ends it with an event of a new epoch: the hub that was to have the task has
+// stored nothing of it. What that has said from the number of the event on is gone; readers get the
+// end once it is stored. TakeBack reports false for a task that has ended, or is the hub's own.
+func (t *Task) TakeBack(hub string, end core.Event) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.mirror || t.state == Ended {
+		return false
+	}
+	t.cut(end.Seq - 1)
+	t.mirror, t.owner, t.epoch = false, hub, end.Epoch
+	t.take(end)
+	return true
+}
+
 // Extend appends to a mirror what the journal has of its task, without what it has. Events between them
 // that are lost stay missing. Where an epoch begins, it replaces what the mirror has
 // of the epochs before from that number on, which was never stored: readers that have seen it get a

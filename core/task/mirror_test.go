@@ -146,6 +146,28 @@ func TestWhatTheOwnerNeverStoredIsAGap(t *testing.T) {
 	}
 }
 
+func TestATaskThatIsTakenBackEndsOnceThatIsStored(t *testing.T) {
+	s, h, _ := newStore()
+	h.behind = true
+	one, in := mirrored(t, s)
+	one.Extend([]core.Event{event(1, 2, core.Assigned{Agent: "bob", Attempt: 1}), event(1, 3, core.Text{Text: "x"})})
+	in.read()
+	end := event(2, 2, core.Failed{Fault: core.NewFault(core.CodeUnreachable, "gone")})
+	if !one.TakeBack("a", end) || one.IsMirror() || one.Owner() != "a" {
+		t.Error("got the task of another hub, want this hub's own")
+	}
+	if got := in.read(); got != "gap 2-3" || one.IsRecorded() {
+		t.Errorf("before it is stored: got %s, want that what was said is gone, and no end", got)
+	}
+	one.SetRecorded(2)
+	if got := in.read(); got != "2 over" {
+		t.Errorf("once it is stored: got %s, want the end", got)
+	}
+	if one.TakeBack("a", end) {
+		t.Error("a task that has ended was taken back again")
+	}
+}
+
 func TestAMirrorKnowsWhatItsOwnerWouldRefuse(t *testing.T) {
 	s, _, _ := newStore()
 	one, _ := mirrored(t, s)

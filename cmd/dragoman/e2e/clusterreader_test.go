@@ -240,8 +240,8 @@ func (c hubCluster) storedTask(ctx context.Context, id core.TaskID) (t storedTas
 	return t, err
 }
 
-// neverStored is in the end of a task whose hub died before it had stored anything. Only the hubs
-// where somebody has asked for it know it.
+// neverStored is in the end of a task whose hub died before it had stored anything. If that hub had opened it
+// itself, only the hubs where somebody has asked for it know it.
 const neverStored = "has stored nothing of it"
 
 // contradictions compares what clients were told with what is stored.
