@@ -159,6 +159,9 @@ type Open struct {
 	Above   []TaskID `json:"-"`
 	// Key is that of [Opened].
 	Key string `json:"-"`
+	// DefaultDeadline says that the deadline of the request is that of a setting, as one that it does
+	// not have.
+	DefaultDeadline bool `json:"-"`
 	// Attends says that the caller reads the list of questions of the task's thread, before an agent
 	// can ask any.
 	Attends bool `json:"-"`

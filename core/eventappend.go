@@ -100,6 +100,7 @@ func (w *jsonWriter) opened(o Opened) {
 		w.value("trace", o.Trace)
 	}
 	w.some("key", o.Key)
+	w.flag("default_deadline", o.DefaultDeadline)
 }
 
 func (w *jsonWriter) request(r Request) {

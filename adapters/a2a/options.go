@@ -12,7 +12,7 @@ import (
 
 // Defaults of [Options].
 const (
-	DefaultDeadline     = 300 * time.Second
+	DefaultDeadline     = 4 * time.Hour
 	DefaultMaxBodyBytes = 1_000_000
 	DefaultKeepAlive    = 15 * time.Second
 	DefaultWriteTimeout = 30 * time.Second

@@ -108,7 +108,7 @@ func (s *session) identify(id core.AgentID) {
 	}
 	s.peer = peerID{s.principal.ID, id}
 	s.log = s.log.With("peer", id)
-	s.self = s.hub.Connect(hub.Identity{Principal: s.principal, Dialect: Dialect, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks, Checked: true, Frames: s.opts.Link.Frames, Trace: s.opts.Trace})
+	s.self = s.hub.Connect(hub.Identity{Principal: s.principal, Dialect: Dialect, Deadline: s.opts.Deadline, FixedDeadline: true, Keep: s.opts.KeepTasks, Checked: true, Frames: s.opts.Link.Frames, Trace: s.opts.Trace})
 	if err := s.self.Join(wire.Capabilities{}.Card(id, strictjson.Value{}), hub.JoinOptions{OnlyByID: true, Probe: s.probe}); err != nil {
 		s.log.Info("a peer cannot be addressed by its id", "error", err)
 	}

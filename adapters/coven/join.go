@@ -40,9 +40,9 @@ func (s *session) register(ctx context.Context, m *pb.AgentMessage) error {
 	if principal.ID == "" {
 		principal.ID = string(card.ID)
 	}
-	agent := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Name, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks, Frames: s.opts.Link.Frames})
+	agent := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Name, Deadline: s.opts.Deadline, FixedDeadline: true, Keep: s.opts.KeepTasks, Frames: s.opts.Link.Frames})
 	// Coven has no notices: one is sent as a request whose answer is dropped.
-	if err := agent.Join(card, hub.JoinOptions{NoticeTasks: true, Concurrent: s.opts.DefaultMaxConcurrent}); err != nil {
+	if err := agent.Join(card, hub.JoinOptions{NoticeTasks: true, Concurrent: s.opts.DefaultMaxConcurrent, ApprovalTimeout: wire.ApprovalTimeout}); err != nil {
 		f := core.AsFault(err)
 		agent.Close(f)
 		return s.reject(ctx, card.ID, ext, f)

@@ -18,7 +18,7 @@ const Path = "/ws/editor"
 
 // The defaults of [Options].
 const (
-	DefaultDeadline        = time.Hour
+	DefaultDeadline        = 4 * time.Hour
 	DefaultMaxMessageBytes = 10 << 20
 )
 

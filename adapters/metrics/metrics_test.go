@@ -66,7 +66,7 @@ func TestAScrapeReportsTheStateOfTheHub(t *testing.T) {
 		`dragoman_journal_failing 0`,
 		`dragoman_approvals_waiting 0`,
 		`dragoman_approvals_oldest_seconds 0`,
-		`dragoman_approvals_timeout_seconds 300`,
+		`dragoman_approvals_timeout_seconds 86400`,
 		`dragoman_questions_waiting 0`,
 		`dragoman_questions_oldest_seconds 0`,
 		`dragoman_memory_held_bytes{kind="bodies"} 5000`,

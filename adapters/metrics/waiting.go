@@ -28,7 +28,7 @@ func (c *collector) collectWaiting(gauge func(*prometheus.Desc, float64, ...stri
 	}
 	gauge(approvals, float64(len(asked)))
 	gauge(approvalsOldest, age(now, first))
-	gauge(approvalsLimit, c.hub.Limits().ApprovalTimeout.Seconds())
+	gauge(approvalsLimit, c.hub.Limits().QuestionTimeout.Seconds())
 	first = time.Time{}
 	open := c.hub.Questions(component)
 	for _, q := range open {

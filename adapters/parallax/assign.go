@@ -41,16 +41,17 @@ func (a *agentSink) Assigned(_ core.Event, b core.Assigned) error {
 
 func (a *agentSink) CancelRequested(_ core.Event, b core.CancelRequested) error {
 	reason := b.Reason
-	if b.By == hubName && b.Reason == deadlineReason {
+	if b.By == hubName && (b.Reason == deadlineReason || b.Reason == silenceReason) {
 		reason = "execution_timeout" // the text of the page
 	}
 	return a.cancel(reason, nil)
 }
 
-// The By and the Reason of a CancelRequested at the deadline.
+// The By and the Reasons of a CancelRequested of a task that timed out.
 const (
 	hubName        = "hub"
 	deadlineReason = "deadline"
+	silenceReason  = "silence"
 )
 
 func (a *agentSink) Done(_ core.Event, b core.Done) error           { return a.cancel("ended", b) }

@@ -28,7 +28,7 @@ func (s *session) register(ctx context.Context, m wire.Message, p wire.Register)
 	principal := s.opts.Principal
 	principal.ID = cmp.Or(principal.ID, string(id))
 	principal.Dialect = Dialect
-	agent := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout, Keep: s.opts.KeepTasks, Checked: true, Frames: s.opts.Link.Frames, Trace: s.opts.Trace})
+	agent := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout, FixedDeadline: true, Keep: s.opts.KeepTasks, Checked: true, Frames: s.opts.Link.Frames, Trace: s.opts.Trace})
 	s.maxTaskTime = min(wire.Milliseconds(p.Config.TaskTimeout), wire.MaxTaskTimeout)
 	err = agent.Join(card, s.joinOptions())
 	conflict := err != nil && core.AsFault(err).Code == core.CodeConflict

@@ -115,7 +115,7 @@ const simHubs = 3
 
 // simLimits are short, so that a schedule is short.
 var simLimits = hub.Limits{
-	CancelGrace: time.Second, SlotGrace: time.Second, ApprovalTimeout: 2 * time.Second, Deadline: 5 * time.Second,
+	CancelGrace: time.Second, SlotGrace: time.Second, QuestionTimeout: 2 * time.Second, Deadline: 5 * time.Second,
 }
 
 // simulate runs the schedule of a seed, on one processor: then goroutines run in the same order each

@@ -248,7 +248,7 @@ func (st *step) compactAndRetry(f *core.Fault) bool {
 	for _, n := range c.Nodes {
 		half += len(n.ContextMessage().JSON) / 2
 	}
-	deadline := st.task.Request().Deadline
+	deadline := st.task.Deadline()
 	err := c.start(min(half, ss.summaryBudget()), "", deadline, func(summary string, f *core.Fault) {
 		st.retryCompacted(c, deadline, summary, f)
 	})

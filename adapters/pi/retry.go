@@ -35,7 +35,7 @@ func (st *step) retry(f *core.Fault) bool {
 		return false
 	}
 	delay := s.opts.RetryDelay << (n - 1)
-	deadline := st.task.Request().Deadline
+	deadline := st.task.Deadline()
 	if delay <= 0 || !time.Now().Add(delay).Before(deadline) {
 		return false
 	}

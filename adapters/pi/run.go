@@ -114,7 +114,7 @@ func (ss *session) ask(input []userMessage, deadline time.Time) (*task.Task, err
 	}
 	req.Content = strings.Join(texts, "\n\n")
 	req.Context = thinkingContext(ss.tree.Level)
-	task, err := s.openTask(req, hub.OpenOptions{For: requester(input[0].from), Keep: true, Unwatched: true, Trace: input[0].trace}, ss.knowsAgent(req.To))
+	task, err := s.openTask(req, hub.OpenOptions{For: requester(input[0].from), Keep: true, Unwatched: true, DefaultDeadline: true, Trace: input[0].trace}, ss.knowsAgent(req.To))
 	if err != nil {
 		s.circuits.Bind(call, "")
 		return nil, err
@@ -218,14 +218,32 @@ func (st *step) failed(e core.Event, b core.Failed) {
 }
 
 // timedOut returns the outcome of a prompt whose task failed: a failure of the command
-// only if the hub ended the task at its deadline (facts, section 3.5).
+// only if the hub ended the task, at its deadline (facts, section 3.5) or because its agent was silent. Neither is
+// tried again.
 func (st *step) timedOut(e core.Event, b core.Failed) command.Outcome {
-	s := st.run.session.server
-	deadline := st.task.Request().Deadline
-	if b.Fault == nil || b.Fault.Code != core.CodeTimeout || e.At.Before(deadline) {
+	if b.Fault == nil || b.Fault.Code != core.CodeTimeout {
 		return command.Outcome{}
 	}
-	return command.Outcome{Err: fmt.Sprintf("Command 'prompt' timed out after %dms", s.opts.Commands.PromptTimeout.Milliseconds()), TimedOut: true}
+	after := st.run.session.server.opts.Commands.PromptTimeout
+	if e.At.Before(st.task.Deadline()) {
+		began, silent := st.endedBySilence()
+		if !silent {
+			return command.Outcome{}
+		}
+		after = e.At.Sub(began)
+	}
+	return command.Outcome{Err: fmt.Sprintf("Command 'prompt' timed out after %dms", after.Milliseconds()), TimedOut: true}
+}
+
+// endedBySilence reports whether the hub ended the task because its agent was silent, and when it began.
+func (st *step) endedBySilence() (began time.Time, silent bool) {
+	log := st.task.Log()
+	for e := range log.Backward() {
+		if b, ok := e.Body.(core.CancelRequested); ok {
+			return log.At(0).At, b.By == hubName && b.Reason == task.ReasonSilence
+		}
+	}
+	return began, false
 }
 
 // end ends a step. The run goes on with the next queued message; without one, or with a

@@ -287,7 +287,7 @@ func (s *Server) read(b hub.Batch) {
 // newRenderTask returns what the views of all tasks have in common.
 func (s *Server) newRenderTask() render.Task {
 	limits := s.hub.Limits()
-	return render.Task{Provider: s.dialects.of, ApprovalTimeout: limits.ApprovalTimeout, MaxAttempts: max(0, limits.Retries), Count: s.count}
+	return render.Task{Provider: s.dialects.of, ApprovalTimeout: limits.QuestionTimeout, MaxAttempts: max(0, limits.Retries), Count: s.count}
 }
 
 // renderTask returns what a view of a task of the session needs. It does not count.

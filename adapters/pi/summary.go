@@ -40,7 +40,7 @@ func (x *request) requestSummary(prepare func() (about []core.Turn, question str
 	}
 	ss.summarizing = a
 	req := core.Request{Intent: core.IntentAsk, To: ss.agent, Deadline: deadline}
-	how := hub.OpenOptions{For: requester(x.client.principal), Keep: true, Unwatched: true, Trace: x.trace()}
+	how := hub.OpenOptions{For: requester(x.client.principal), Keep: true, Unwatched: true, DefaultDeadline: true, Trace: x.trace()}
 	known := ss.knowsAgent(ss.agent)
 	s.summaries.Add(func(context.Context) {
 		req.History, req.Content = prepare()

@@ -16,7 +16,7 @@ const Name = "rest"
 
 // Defaults of [Options].
 const (
-	DefaultDeadline     = 300 * time.Second
+	DefaultDeadline     = 4 * time.Hour
 	DefaultMaxBodyBytes = 24 << 20
 	DefaultKeepAlive    = 15 * time.Second
 	DefaultWriteTimeout = 30 * time.Second

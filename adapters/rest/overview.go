@@ -75,10 +75,10 @@ type limitsView struct {
 	CancelGraceMS     int64  `json:"cancel_grace_ms"`
 	SlotGraceMS       int64  `json:"slot_grace_ms"`
 	Disconnect        string `json:"disconnect"`
-	ApprovalTimeoutMS int64  `json:"approval_timeout_ms"`
 	QuestionTimeoutMS int64  `json:"question_timeout_ms"`
 	Questions         int    `json:"questions"`
 	DeadlineMS        int64  `json:"deadline_ms"`
+	SilenceMS         int64  `json:"silence_ms"`
 	RequestBytes      int    `json:"request_bytes"`
 	TaskBytes         int    `json:"task_bytes"`
 	HistoryBytes      int    `json:"history_bytes"`
@@ -95,8 +95,8 @@ func (a *api) limits() limitsView {
 	return limitsView{
 		QueueLength: l.QueueLength, Retries: max(0, l.Retries),
 		CancelGraceMS: l.CancelGrace.Milliseconds(), SlotGraceMS: l.SlotGrace.Milliseconds(), Disconnect: l.Disconnect.String(),
-		ApprovalTimeoutMS: l.ApprovalTimeout.Milliseconds(), QuestionTimeoutMS: l.QuestionTimeout.Milliseconds(), Questions: l.Questions,
-		DeadlineMS:   a.opts.Deadline.Milliseconds(),
+		QuestionTimeoutMS: l.QuestionTimeout.Milliseconds(), Questions: l.Questions,
+		DeadlineMS: a.opts.Deadline.Milliseconds(), SilenceMS: max(0, l.Silence).Milliseconds(),
 		RequestBytes: l.RequestBytes, TaskBytes: l.TaskBytes, HistoryBytes: l.HistoryBytes, Threads: l.Threads,
 		FinishedTasks: l.FinishedTasks, FinishedBytes: l.FinishedBytes, UnrecordedBytes: l.UnrecordedBytes,
 		CauseMemoryMS: max(0, l.CauseMemory).Milliseconds(), BodyBytes: a.opts.MaxBodyBytes,

@@ -81,7 +81,7 @@ func TestTheOverviewOfTheHub(t *testing.T) {
 	if d := cmp.Diff(map[string]string{"grpc": "127.0.0.1:1"}, v.Addresses); d != "" {
 		t.Errorf("the addresses (-want +got):\n%s", d)
 	}
-	if v.Counters["rest.refused.unknown_agent"] != 1 || v.Limits.Deadline != 300_000 || v.Limits.BodyBytes != 24<<20 || v.Limits.QueueLength != 64 || v.Limits.Disconnect != "single" {
+	if v.Counters["rest.refused.unknown_agent"] != 1 || v.Limits.Deadline != 4*3600_000 || v.Limits.BodyBytes != 24<<20 || v.Limits.QueueLength != 64 || v.Limits.Disconnect != "single" {
 		t.Errorf("got counters %v and limits %+v, want one refusal and the defaults", v.Counters, v.Limits)
 	}
 	a.answer(2, core.Done{})

@@ -251,8 +251,8 @@ func TestApprovalsAreListedForThoseWhoMayDecide(t *testing.T) {
 		if len(got) != 1 || got[0].Task != id || got[0].ID != "c" || got[0].Name != "rm" || got[0].Input != `{"all":true}` || got[0].Agent != "a" || got[0].From.ID != "ann" {
 			t.Fatalf("%s: got %+v, want the call of rm", who, got)
 		}
-		if wait := got[0].Until.Sub(got[0].Since); wait != g.hub.Limits().ApprovalTimeout {
-			t.Errorf("got a timeout of %s, want %s", wait, g.hub.Limits().ApprovalTimeout)
+		if wait := got[0].Until.Sub(got[0].Since); wait != g.hub.Limits().QuestionTimeout {
+			t.Errorf("got a timeout of %s, want %s", wait, g.hub.Limits().QuestionTimeout)
 		}
 	}
 	if got := list("X-User: bob"); len(got) != 0 {

@@ -64,6 +64,7 @@ type Promises struct {
 type history struct {
 	account
 	opened   core.Opened
+	began    time.Time
 	recorded uint64
 	ends     int
 	ended    time.Time
@@ -73,6 +74,8 @@ type history struct {
 	forgotten bool
 	// moved says that another hub has a part of it.
 	moved bool
+	// waited says that people were waited for, in it or in a task below, which moves a default deadline.
+	waited bool
 }
 
 // Watch adds a checker of the promises to the options of a hub, before the Observer that is
@@ -144,13 +147,15 @@ func (p *Promises) Appended(id core.TaskID, e core.Event) {
 	}
 	switch b := e.Body.(type) {
 	case core.Opened:
-		t.opened = b
+		t.opened, t.began = b, e.At
 		if b.From.ID == "" {
 			p.breaks("P7", id, "nobody is named as its sender")
 		}
 		p.caused(id, b)
 	case core.Assigned:
 		p.assigned(id, t, b)
+	case core.ApprovalRequested:
+		p.waits(id)
 	case core.Retrying:
 		delete(p.working[t.agent], id)
 		t.agent = "" // no agent has it until it is assigned again
@@ -167,13 +172,28 @@ func (p *Promises) Appended(id core.TaskID, e core.Event) {
 		delete(p.working[t.agent], id)
 		// Outside a synctest bubble the race detector makes everything slow.
 		const slack = 30 * time.Second
-		if late := e.At.Sub(t.opened.Request.Deadline); late > p.limits.CancelGrace+slack && !t.moved {
+		if late := e.At.Sub(p.deadline(t)); late > p.limits.CancelGrace+slack && !t.moved {
 			p.breaks("P9", id, "it ended %s after its deadline", late)
 		}
 	}
 	if p.next != nil {
 		p.next.Appended(id, e)
 	}
+}
+
+// waits notes that a task waits for people, and with it those above it.
+func (p *Promises) waits(id core.TaskID) {
+	for t := p.tasks[id]; t != nil; t = p.tasks[t.opened.Request.Cause] {
+		t.waited = true
+	}
+}
+
+// deadline returns when a task has to end at the latest.
+func (p *Promises) deadline(t *history) time.Time {
+	if t.opened.DefaultDeadline && t.waited {
+		return t.began.Add(p.limits.MaxDeadline)
+	}
+	return t.opened.Request.Deadline
 }
 
 // caused checks the hops of a task against those of its cause: no chain starts again at

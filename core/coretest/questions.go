@@ -18,6 +18,9 @@ func (p *Promises) Asked(q question.Question) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.questions[q.ID] = q
+	for _, id := range q.Tasks {
+		p.waits(id)
+	}
 	if next, ok := p.next.(question.Observer); ok {
 		next.Asked(q)
 	}

@@ -28,9 +28,9 @@ func TestAnApprovalIsListedUntilItIsDecided(t *testing.T) {
 		g.report(agent, first, core.ApprovalRequested{ID: "t", Name: "edit"}, core.ApprovalRequested{ID: "s", Name: "edit"})
 		me := asker.Identity().Principal
 		want := []task.PendingApproval{
-			{Task: second.ID(), ID: "t", Name: "bash", Input: `{"cmd":"ls"}`, InputSHA256: inputHash(`{"cmd":"ls"}`), Agent: "a", From: me, Since: begun, Until: begun.Add(300 * time.Second)},
-			{Task: first.ID(), ID: "s", Name: "edit", InputSHA256: inputHash(""), Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(301 * time.Second)},
-			{Task: first.ID(), ID: "t", Name: "edit", InputSHA256: inputHash(""), Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(301 * time.Second)},
+			{Task: second.ID(), ID: "t", Name: "bash", Input: `{"cmd":"ls"}`, InputSHA256: inputHash(`{"cmd":"ls"}`), Agent: "a", From: me, Since: begun, Until: begun.Add(24 * time.Hour)},
+			{Task: first.ID(), ID: "s", Name: "edit", InputSHA256: inputHash(""), Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(24*time.Hour + time.Second)},
+			{Task: first.ID(), ID: "t", Name: "edit", InputSHA256: inputHash(""), Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(24*time.Hour + time.Second)},
 		}
 		if diff := cmp.Diff(want, g.hub.ApprovalsHere(me)); diff != "" {
 			t.Errorf("want (-), got (+):\n%s", diff)
@@ -65,7 +65,7 @@ func TestALateDecisionIsRefusedWithTheEarlierOne(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		g.sleep(300 * time.Second)
+		g.sleep(24 * time.Hour)
 		for id, want := range map[string]string{"yes": "approved by r", "no": "denied by r", "late": "denied by hub"} {
 			err := asker.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: id, Approved: true})
 			g.wantFault(id, err, core.CodeConflict)
@@ -78,7 +78,7 @@ func TestALateDecisionIsRefusedWithTheEarlierOne(t *testing.T) {
 }
 
 func TestADenialByTheHubAddsAToolEvent(t *testing.T) {
-	withHub(t, hub.Limits{ApprovalTimeout: time.Minute}, func(g *testHub) {
+	withHub(t, hub.Limits{QuestionTimeout: time.Minute}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ToolCall{ID: "t", Name: "bash"}, core.ApprovalRequested{ID: "t", Name: "bash"})
@@ -98,14 +98,14 @@ func TestADenialByTheHubAddsAToolEvent(t *testing.T) {
 }
 
 func TestTheAgentReportsADeniedToolItself(t *testing.T) {
-	withHub(t, hub.Limits{Deadline: time.Hour}, func(g *testHub) {
+	withHub(t, hub.Limits{Deadline: time.Hour, QuestionTimeout: time.Minute}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ApprovalRequested{ID: "t"})
 		if err := asker.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "t"}); err != nil {
 			t.Fatal(err)
 		}
-		g.sleep(300 * time.Second)
+		g.sleep(time.Minute)
 		g.report(agent, task, core.ToolState{ID: "t", State: core.ToolDenied}, core.Done{})
 		g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "approval_requested", "approval_decided", "tool_state", "done")
 	})
@@ -172,7 +172,7 @@ func TestAnApprovalIsNotPendingOnceTheAgentContinues(t *testing.T) {
 		"it has a result": core.ToolResult{ID: "t", Output: "Tool execution denied by user", IsError: true},
 	} {
 		t.Run(what, func(t *testing.T) {
-			withHub(t, hub.Limits{Deadline: time.Hour}, func(g *testHub) {
+			withHub(t, hub.Limits{QuestionTimeout: time.Minute, Deadline: time.Hour}, func(g *testHub) {
 				agent, asker := g.agent("a", able), g.connect("r")
 				task := g.ask(asker, "a")
 				g.report(agent, task, core.ToolCall{ID: "t"}, core.ApprovalRequested{ID: "t"}, core.ToolState{ID: "t", State: core.ToolAwaitingApproval})
@@ -184,7 +184,7 @@ func TestAnApprovalIsNotPendingOnceTheAgentContinues(t *testing.T) {
 					t.Errorf("got %+v, want nothing pending", got)
 				}
 				g.wantFault("a decision", asker.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "t", Approved: true}), core.CodeConflict)
-				g.sleep(300 * time.Second)
+				g.sleep(time.Minute)
 				g.report(agent, task, core.Done{})
 				want := []string{"opened", "assigned", "tool_call", "approval_requested", "tool_state", next.Kind().String(), "done"}
 				if what == "it runs" { // until the end of its task

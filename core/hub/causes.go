@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/roster"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // cause is a task because of which a session acts, and the chain above what it asks, without
@@ -144,6 +145,16 @@ func (s *Session) recallsUntil() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.until.Round(0) // without the clock of this process
+}
+
+// goingOn returns the tasks of causes that are not over.
+func (h *Hub) goingOn(causes []cause) (all []*task.Task) {
+	for _, c := range causes {
+		if t := h.tasks.Get(c.task); t != nil && !c.over {
+			all = append(all, t)
+		}
+	}
+	return all
 }
 
 // longestFirst sorts causes by the length of the chain above them.

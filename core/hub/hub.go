@@ -212,7 +212,8 @@ func New(opts Options) *Hub {
 		Reserved: isBuiltin, Schema: opts.Schema, Count: h.Count, Elsewhere: h.elsewherePack, Tell: h.tellPacks,
 	})
 	watcher, _ := h.observer.(question.Observer)
-	h.questions = question.NewBook(question.Options{Schema: opts.Schema, Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: watcher, Tell: h.tellQuestion})
+	waiting := &askedFor{hub: h, tasks: map[string][]*task.Task{}, next: watcher}
+	h.questions = question.NewBook(question.Options{Schema: opts.Schema, Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: waiting, Tell: h.tellQuestion})
 	h.threads = thread.NewBook(h.limits.Threads, h.threadBytes())
 	h.index = thread.NewIndex(thread.IndexTasks)
 	h.talk = newConversations(h.limits.Threads)
@@ -240,7 +241,7 @@ func New(opts Options) *Hub {
 	}
 	h.tasks = task.NewStore(task.Limits{
 		TaskBytes: h.limits.TaskBytes, RequestBytes: h.limits.RequestBytes,
-		ApprovalTimeout: h.limits.ApprovalTimeout, CancelGrace: h.limits.CancelGrace, Retries: h.limits.Retries,
+		QuestionTimeout: h.limits.QuestionTimeout, Silence: h.limits.Silence, MaxDeadline: h.limits.MaxDeadline, CancelGrace: h.limits.CancelGrace, Retries: h.limits.Retries,
 		FinishedTasks: h.limits.FinishedTasks, FinishedBytes: h.limits.FinishedBytes, Owner: opts.Index, Cluster: opts.Peers != nil, Memory: h.memory,
 	}, host{h}, h.journal)
 	h.recorder = recorder.Start(recorder.Options{

@@ -33,15 +33,15 @@ func TestEveryLimitHasADefaultAndIsSettable(t *testing.T) {
 		got := coretest.NewHub(t, hub.Options{}).Limits()
 		for name, c := range map[string]struct{ got, want any }{
 			"QueueLength": {got.QueueLength, 64}, "Retries": {got.Retries, 2}, "CancelGrace": {got.CancelGrace, 5 * time.Second},
-			"SlotGrace": {got.SlotGrace, 5 * time.Second}, "ApprovalTimeout": {got.ApprovalTimeout, 300 * time.Second},
-			"Deadline": {got.Deadline, 300 * time.Second}, "HistoryBytes": {got.HistoryBytes, 64 << 10},
+			"SlotGrace": {got.SlotGrace, 5 * time.Second}, "QuestionTimeout": {got.QuestionTimeout, 24 * time.Hour}, "Silence": {got.Silence, 10 * time.Minute},
+			"Deadline": {got.Deadline, 4 * time.Hour}, "HistoryBytes": {got.HistoryBytes, 64 << 10},
 		} {
 			if c.got != c.want {
 				t.Errorf("%s: got %v, want %v", name, c.got, c.want)
 			}
 		}
 		set := hub.Limits{
-			QueueLength: 1, Retries: -1, CancelGrace: 2, SlotGrace: 3, ApprovalTimeout: 4, Deadline: 5, MaxDeadline: 6, RequestBytes: 7,
+			QueueLength: 1, Retries: -1, CancelGrace: 2, SlotGrace: 3, Silence: 4, Deadline: 5, MaxDeadline: 6, RequestBytes: 7,
 			TaskBytes: 8, HistoryBytes: 9, Threads: 10, FinishedTasks: 11, FinishedBytes: 12, UnrecordedBytes: 14, JournalLag: 22, CauseMemory: -13, KeepNotices: 20, NoticeBytes: 21, CardBytes: 23,
 			Disconnect: hub.DisconnectNever,
 			Packs:      15, PackTools: 16, PackCalls: 17, ToolTimeout: 18, MaxToolTimeout: 19, QuestionTimeout: 20, Questions: 21,

@@ -14,9 +14,9 @@ import (
 )
 
 func TestAnOpenToolTimesOutAtTheDeadline(t *testing.T) {
-	withHub(t, hub.Limits{Deadline: time.Minute, ApprovalTimeout: time.Hour}, func(g *testHub) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
-		task := g.ask(asker, "a")
+		task := g.open(asker, core.Request{To: core.ToAgent("a"), Deadline: time.Now().Add(time.Minute)})
 		g.report(agent, task,
 			core.ToolCall{ID: "done", Name: "ls"}, core.ToolResult{ID: "done"},
 			core.ToolCall{ID: "failed", Name: "ls"}, core.ToolState{ID: "failed", State: core.ToolFailed},
@@ -31,7 +31,7 @@ func TestAnOpenToolTimesOutAtTheDeadline(t *testing.T) {
 		for _, e := range events[:3] {
 			got = append(got, e.Body.(core.ToolState))
 		}
-		const why = "the deadline of the task passed"
+		const why = "the task timed out"
 		want := []core.ToolState{
 			{ID: "runs", State: core.ToolTimeout, Detail: why}, {ID: "twice", State: core.ToolTimeout, Detail: why},
 			{ID: "held", State: core.ToolTimeout, Detail: why},

@@ -24,15 +24,17 @@ type Limits struct {
 	// Disconnect says whether an agent is disconnected that does not end a task within
 	// SlotGrace; default DisconnectSingle.
 	Disconnect Disconnect
-	// ApprovalTimeout is how long a person has to decide; default 300 s.
-	ApprovalTimeout time.Duration
-	// QuestionTimeout is how long a person has to answer a question without a timeout;
-	// default 60 s. Questions is how many may wait for people; default 1000.
+	// QuestionTimeout is how long a person has to decide, or to answer a question without a
+	// timeout; default 24 h. Questions is how many questions may wait for people; default 1000.
 	QuestionTimeout time.Duration
 	Questions       int
 	// Deadline is how long a task may take when neither its request nor its dialect says;
-	// default 300 s.
+	// default 4 h.
 	Deadline time.Duration
+	// Silence is how long the agent of a task with a default deadline ([core.Opened]) may say
+	// nothing while neither people nor tasks below are waited for; default 10 min, negative for
+	// until the deadline.
+	Silence time.Duration
 	// MaxDeadline is how far away a deadline may be; default 7 days.
 	MaxDeadline time.Duration
 	// RequestBytes bounds a request; default 16 MiB.
@@ -87,10 +89,10 @@ func (l Limits) WithDefaults() Limits {
 		CancelGrace:     cmp.Or(l.CancelGrace, 5*time.Second),
 		SlotGrace:       cmp.Or(l.SlotGrace, 5*time.Second),
 		Disconnect:      cmp.Or(l.Disconnect, DisconnectSingle),
-		ApprovalTimeout: cmp.Or(l.ApprovalTimeout, 300*time.Second),
-		QuestionTimeout: cmp.Or(l.QuestionTimeout, 60*time.Second),
+		QuestionTimeout: cmp.Or(l.QuestionTimeout, 24*time.Hour),
 		Questions:       cmp.Or(l.Questions, 1000),
-		Deadline:        cmp.Or(l.Deadline, 300*time.Second),
+		Deadline:        cmp.Or(l.Deadline, 4*time.Hour),
+		Silence:         cmp.Or(l.Silence, 10*time.Minute),
 		MaxDeadline:     cmp.Or(l.MaxDeadline, 7*24*time.Hour),
 		RequestBytes:    cmp.Or(l.RequestBytes, 16<<20),
 		CardBytes:       cmp.Or(l.CardBytes, 64<<10),

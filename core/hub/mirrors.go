@@ -172,6 +172,9 @@ func (s *Session) Adopt(o Opening) bool {
 	}
 	chain := policy.Chain{Hops: opened.Hops, Agents: opened.Chain}
 	j := &job{Task: h.tasks.New(o.From, chain, opened.Request, opened.Trace, opened.Key), opener: s}
+	if opened.DefaultDeadline {
+		j.SetDefaultDeadline()
+	}
 	h.mu.Lock()
 	if h.end.sealed { // one that drains finishes what the others sent before they knew
 		h.mu.Unlock()

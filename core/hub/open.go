@@ -37,6 +37,9 @@ type OpenOptions struct {
 	Above []core.TaskID
 	// Key is the mark of a request that its sender may repeat: see [Keys.Once].
 	Key string
+	// DefaultDeadline says that the deadline of the request is a default, as that of a request without
+	// one: see [core.Opened].
+	DefaultDeadline bool
 	// Attends says that the requester reads the questions of the task's thread, as after
 	// [Hub.ReadQuestions], before an agent can ask any.
 	Attends bool
@@ -55,7 +58,7 @@ func (s *Session) Open(req core.Request, o OpenOptions) (*task.Task, error) {
 		request core.Request
 	}{core.Open{
 		For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private, MinHops: max(o.MinHops, s.floor), Above: o.Above,
-		Key: o.Key, Attends: o.Attends, Tool: o.tool, ToolCall: o.call,
+		Key: o.Key, DefaultDeadline: o.DefaultDeadline, Attends: o.Attends, Tool: o.tool, ToolCall: o.call,
 	}, req}
 	c.Request = &c.request
 	if o.Trace == (core.Trace{}) {
@@ -80,6 +83,7 @@ func (s *Session) attach(t *task.Task, role task.Role, tag any) {
 }
 
 func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, error) {
+	byDefault := (o.DefaultDeadline || o.Request.Deadline.IsZero()) && !s.identity.FixedDeadline
 	req, err := h.complete(s, *o.Request)
 	if err != nil {
 		h.Count("refused." + string(core.AsFault(err).Code))
@@ -100,6 +104,10 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	chain := policy.ChainBelow(s.AgentID(), chainsOf(causes))
 	chain.Hops = max(chain.Hops, o.MinHops, hops)
 	t := &job{Task: h.tasks.New(from, chain, req, h.traceOf(s, o, trace, causes), o.Key), opener: s}
+	t.SetAbove(h.goingOn(causes))
+	if byDefault {
+		t.SetDefaultDeadline()
+	}
 	if err = denied; err == nil {
 		err = h.checkCauses(t, causes, &req)
 	}

@@ -189,7 +189,7 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, err
 	if len(raw) > maxQuestionBytes {
 		return nil, core.NewFault(core.CodeTooLarge, "the question has %d bytes, the limit is %d: shorten it", len(raw), maxQuestionBytes)
 	}
-	q, err := in.question(s.hub.limits.QuestionTimeout)
+	q, err := in.question(s.questionTimeout())
 	if err != nil {
 		return nil, err
 	}

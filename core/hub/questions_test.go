@@ -60,7 +60,7 @@ func TestAQuestionGoesToTheViewersOfItsConversationAndTheFirstAnswerCounts(t *te
 		got := g.nextQuestion(here)
 		want := question.Question{
 			ID: got.Question.ID, Agent: "a", Tasks: []core.TaskID{task.ID()}, Text: "Which day?", Options: []question.Option{{Label: "Monday"}, {Label: "Friday"}},
-			Since: got.Question.Since, Until: got.Question.Since.Add(time.Minute),
+			Since: got.Question.Since, Until: got.Question.Since.Add(24 * time.Hour),
 		}
 		if diff := cmp.Diff(want, got.Question); diff != "" || got.Tag != "sight of ada" {
 			t.Errorf("got tag %v and (-want +got):\n%s", got.Tag, diff)

@@ -25,6 +25,9 @@ type Identity struct {
 	// Deadline is how long its requests may take by default; zero means the default of the
 	// hub.
 	Deadline time.Duration
+	// FixedDeadline says that the specification of its dialect fixes that default: it holds as a
+	// deadline of the requester does. See [core.Opened].
+	FixedDeadline bool
 	// Hub is the name of the hub that the session stands for, if that is another one of the cluster:
 	// its commands have passed the door there.
 	Hub string
@@ -60,6 +63,9 @@ type JoinOptions struct {
 	// its id, except while it has work, and except other principals where one is
 	// authenticated. Joining again without OnlyByID makes it an agent like any other.
 	OnlyByID bool
+	// ApprovalTimeout is how long the agent waits for a decision on a tool call by the specification
+	// of its dialect; zero means Limits.QuestionTimeout, which it never exceeds.
+	ApprovalTimeout time.Duration
 	// Heartbeats says that the agent's dialect has a heartbeat interval, which an operator
 	// may set.
 	Heartbeats bool

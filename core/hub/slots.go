@@ -35,11 +35,11 @@ func (h *Hub) release(s *Session, j *job, now time.Time) {
 
 // linger keeps the slot of a task that ended without its agent until the agent ends it too,
 // or the grace is over. An agent that cannot be told to stop has until the deadline of the
-// task.
+// task: see [Hub.patienceWith].
 func (h *Hub) linger(s *Session, j *job) {
 	wait := h.limits.SlotGrace
 	if j.IsNotice() || !s.peer().Features().Has(core.FeatureCancellation) {
-		wait += max(0, time.Until(j.Deadline()))
+		wait += h.patienceWith(j.Task)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

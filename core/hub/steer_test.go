@@ -234,7 +234,7 @@ func TestAnUndecidedApprovalIsDenied(t *testing.T) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ApprovalRequested{ID: "t", Name: "bash"})
-		g.sleep(300 * time.Second)
+		g.sleep(24 * time.Hour)
 		events := g.events(agent)
 		g.wantKinds("the agent read", events, "assigned", "approval_decided")
 		if d := events[1].Body.(core.ApprovalDecided); d.Approved || d.By != "hub" {

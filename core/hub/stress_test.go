@@ -21,7 +21,7 @@ import (
 // read with those of the hub.
 func TestConcurrentPeersBreakNoPromise(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{Limits: hub.Limits{
-		QueueLength: 4, CancelGrace: 5 * time.Millisecond, SlotGrace: 5 * time.Millisecond, ApprovalTimeout: 5 * time.Millisecond,
+		QueueLength: 4, CancelGrace: 5 * time.Millisecond, SlotGrace: 5 * time.Millisecond, QuestionTimeout: 5 * time.Millisecond,
 		FinishedTasks: 40, HistoryBytes: 2000, CauseMemory: -1,
 	}})
 	seed := uint64(time.Now().UnixNano())

@@ -95,7 +95,7 @@ func (t *Task) pendingApprovals() []PendingApproval {
 	for id, p := range t.pending {
 		all = append(all, PendingApproval{
 			Task: t.id, ID: id, Name: p.asked.Name, Input: p.asked.Input, InputSHA256: p.asked.InputSHA256, Agent: t.agent, From: t.from,
-			Since: p.since, Until: p.since.Add(t.store.limits.ApprovalTimeout),
+			Since: p.since, Until: p.since.Add(t.decideIn),
 		})
 	}
 	slices.SortFunc(all, func(a, b PendingApproval) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) })
@@ -126,7 +126,7 @@ func (t *Task) awaitDecision(a core.ApprovalRequested) {
 		p.changed = true
 	}
 	delete(t.decided, a.ID)
-	p.timer = time.AfterFunc(t.store.limits.ApprovalTimeout, func() { t.denyAfterTimeout(p) })
+	p.timer = time.AfterFunc(t.decideIn, func() { t.denyAfterTimeout(p) })
 	t.pending[a.ID] = p
 	if t.allowAll != "" {
 		_ = t.decide(t.allowed(a.ID)) // it is pending, so there is no error
@@ -152,7 +152,7 @@ func (t *Task) denyAfterTimeout(p *pendingCall) {
 	if t.pending[p.asked.ID] != p {
 		return // it was decided meanwhile, and perhaps asked again
 	}
-	why := "nobody decided within " + t.store.limits.ApprovalTimeout.String()
+	why := "nobody decided within " + t.decideIn.String()
 	if t.decide(core.ApprovalDecided{ID: p.asked.ID, By: hubName, Reason: why}) == nil {
 		t.append(core.ToolState{ID: p.asked.ID, State: core.ToolDenied, Detail: why}, nil)
 	}
@@ -175,6 +175,7 @@ func (t *Task) decide(d core.ApprovalDecided) error {
 		t.allowAll = d.By
 	}
 	t.append(d, nil)
+	t.noteApprovals()
 	return nil
 }
 

@@ -18,7 +18,7 @@ func TestAnApprovalIsDecidedOnce(t *testing.T) {
 		report(t, one, w, core.ApprovalRequested{ID: "1", Name: "rm", Input: "-r"})
 		got := one.Approvals()
 		if len(got) != 1 || got[0].ID != "1" || got[0].Name != "rm" || got[0].Input != "-r" || got[0].Agent != "bob" ||
-			got[0].From.ID != "ann" || !got[0].Since.Equal(since) || got[0].Until.Sub(since) != limits.ApprovalTimeout {
+			got[0].From.ID != "ann" || !got[0].Since.Equal(since) || got[0].Until.Sub(since) != limits.QuestionTimeout {
 			t.Errorf("pending: got %+v", got)
 		}
 		if err := one.Decide(core.ApprovalDecided{ID: "1", Approved: true, By: "ann"}); err != nil {
@@ -38,7 +38,7 @@ func TestAnUndecidedApprovalIsDenied(t *testing.T) {
 		s, _, _ := newStore()
 		one, w := run(s)
 		report(t, one, w, core.ApprovalRequested{ID: "1"})
-		<-time.After(limits.ApprovalTimeout)
+		<-time.After(limits.QuestionTimeout)
 		synctest.Wait()
 		wantKinds(t, one, "opened", "assigned", "approval_requested", "approval_decided", "tool_state")
 		events := one.Events()
@@ -112,7 +112,7 @@ func TestAnEndedTaskHasNoPendingApprovals(t *testing.T) {
 			t.Errorf("pending: got %+v, want none", got)
 		}
 		wantFault(t, "a decision", one.Decide(core.ApprovalDecided{ID: "1", By: "ann"}), core.CodeConflict)
-		<-time.After(2 * limits.ApprovalTimeout)
+		<-time.After(2 * limits.QuestionTimeout)
 		synctest.Wait()
 		wantKinds(t, one, "opened", "assigned", "approval_requested", "tool_state", "done")
 	})

@@ -317,7 +317,7 @@ func TestEveryToolCallHasAnEndBeforeThatOfItsTask(t *testing.T) {
 		{"the agent forgets it", []core.Body{core.ToolCall{ID: "1"}, core.ToolState{ID: "1", State: core.ToolRunning}}, core.Done{}, []core.ToolState{{ID: "1", State: core.ToolFailed, Detail: "the agent did not tell its result"}}},
 		{"the agent fails", []core.Body{core.ToolCall{ID: "1"}, core.ToolCall{ID: "2"}, core.ToolResult{ID: "1"}}, core.Failed{Fault: core.NewFault(core.CodeInternal, "no")}, []core.ToolState{{ID: "2", State: core.ToolFailed, Detail: "the agent did not tell its result"}}},
 		{"the task is cancelled", []core.Body{core.ToolCall{ID: "2"}, core.ToolCall{ID: "1"}}, core.Cancelled{}, []core.ToolState{{ID: "2", State: core.ToolCancelled}, {ID: "1", State: core.ToolCancelled}}},
-		{"the agent has no time left", []core.Body{core.ToolCall{ID: "1"}}, core.Failed{Fault: core.NewFault(core.CodeTimeout, "late")}, []core.ToolState{{ID: "1", State: core.ToolTimeout, Detail: "the deadline of the task passed"}}},
+		{"the agent has no time left", []core.Body{core.ToolCall{ID: "1"}}, core.Failed{Fault: core.NewFault(core.CodeTimeout, "late")}, []core.ToolState{{ID: "1", State: core.ToolTimeout, Detail: "the task timed out"}}},
 		{"all have an end", []core.Body{core.ToolCall{ID: "1"}, core.ToolResult{ID: "1"}, core.ToolCall{ID: "2"}, core.ToolState{ID: "2", State: core.ToolDenied}}, core.Done{}, nil},
 	} {
 		s, _, _ := newStore()

@@ -180,7 +180,7 @@ func (w *worker) Features() core.Features { return w.features }
 const day = 24 * time.Hour
 
 var limits = task.Limits{
-	TaskBytes: 1 << 20, RequestBytes: 1 << 10, ApprovalTimeout: time.Minute, CancelGrace: 5 * time.Second,
+	TaskBytes: 1 << 20, RequestBytes: 1 << 10, QuestionTimeout: time.Minute, CancelGrace: 5 * time.Second,
 	Retries: 2, FinishedTasks: 100, FinishedBytes: 1 << 20,
 }
 

@@ -90,6 +90,7 @@ func (s *Store) Forget(t *Task) {
 	t.stored = false
 	t.work.End()
 	t.uncount()
+	t.patience.end()
 }
 
 // SetUnstored says that the owner of a mirror has stored nothing of it, before the mirror gets its end:
@@ -194,6 +195,7 @@ func (t *Task) cut(after uint64) {
 	t.log = LogOf(left)
 	t.state, t.agent, t.attempt, t.owner, t.output, t.cancelling = Queued, "", 0, "", false, false
 	t.pending, t.decided = nil, nil
+	t.noteApprovals()
 	for _, e := range left {
 		t.derive(e)
 	}
@@ -210,7 +212,7 @@ func (t *Task) extend(e core.Event) {
 	t.epoch = e.Epoch
 	if b, ok := e.Body.(core.Opened); ok {
 		t.from, t.request, t.chain, t.trace = b.From, b.Request, policy.Chain{Hops: b.Hops, Agents: b.Chain}, b.Trace
-		t.ownTurns = len(b.Request.History)
+		t.ownTurns, t.byDefault, t.began = len(b.Request.History), b.DefaultDeadline, e.At
 		t.share.Add(e.Size())
 	}
 	t.derive(e)
@@ -228,7 +230,7 @@ func (t *Task) derive(e core.Event) {
 	case core.Opened:
 		t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: e.At}
 	case core.Assigned:
-		t.state, t.agent, t.attempt = Running, b.Agent, b.Attempt
+		t.state, t.agent, t.attempt, t.decideIn = Running, b.Agent, b.Attempt, t.store.limits.QuestionTimeout
 	case core.Accepted:
 		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageAcknowledged, t.agent, e.At
 	case core.Retrying:
@@ -250,6 +252,7 @@ func (t *Task) derive(e core.Event) {
 	case core.ToolResult:
 		t.proceeded(b.ID)
 	}
+	t.noteApprovals()
 	if e.Body.Kind().Output() {
 		t.output = true
 		if t.receipt.Stage < core.StageDelivered { // an agent that answers has got it; only the owner knows that earlier

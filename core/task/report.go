@@ -79,6 +79,7 @@ func (t *Task) noteReport(body core.Body) (crossed []usage.BudgetStatus) {
 	case core.Usage:
 		crossed = t.spend(b)
 	}
+	t.noteApprovals()
 	return crossed
 }
 
@@ -137,7 +138,7 @@ func (t *Task) Fail(w Worker, failed core.Failed, foreign *core.Foreign) (again 
 	t.append(core.Retrying{Attempt: t.attempt, Agent: t.agent, Fault: failed.Fault}, foreign)
 	t.detach(w, Agent)
 	t.worker, t.state = nil, Queued
-	t.setDue(0)
+	t.limitTo(0)
 	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: time.Now()}
 	return true, nil
 }
@@ -150,6 +151,9 @@ type Assignment struct {
 	Dialect string
 	// MaxTaskTime is the maximum time of the agent; zero means until the deadline.
 	MaxTaskTime time.Duration
+	// ApprovalTimeout is how long a person may take to decide on a tool call of the agent, if that is
+	// less than Limits.QuestionTimeout; zero means that.
+	ApprovalTimeout time.Duration
 	// History returns the turns that the agent gets, given those from the requester; nil
 	// gives it the latter.
 	History func(fromRequester []core.Turn) []core.Turn
@@ -164,8 +168,12 @@ func (t *Task) Assign(a Assignment) bool {
 	}
 	t.state, t.worker, t.agent = Running, a.Worker, a.Agent
 	t.attempt++
+	t.decideIn = t.store.limits.QuestionTimeout
+	if a.ApprovalTimeout > 0 {
+		t.decideIn = min(t.decideIn, a.ApprovalTimeout)
+	}
 	if !t.IsNotice() {
-		t.setDue(a.MaxTaskTime)
+		t.limitTo(a.MaxTaskTime)
 	}
 	t.request.History = t.request.History[:t.ownTurns:t.ownTurns]
 	if a.History != nil {

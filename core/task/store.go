@@ -19,8 +19,12 @@ import (
 type Limits struct {
 	// TaskBytes bounds the events of a task, RequestBytes injected context.
 	TaskBytes, RequestBytes int
-	// ApprovalTimeout is how long a person may take to decide.
-	ApprovalTimeout time.Duration
+	// QuestionTimeout is how long a person may take to decide.
+	QuestionTimeout time.Duration
+	// Silence is how long an agent may say nothing, and MaxDeadline how long after its beginning a
+	// task ends, however long people are waited for: both of tasks with a default deadline. A Silence
+	// that is not positive is no limit.
+	Silence, MaxDeadline time.Duration
 	// CancelGrace is how long an agent may take to answer a cancel.
 	CancelGrace time.Duration
 	// Retries is how often a task that fails before any output goes to another agent.
@@ -130,6 +134,7 @@ func (s *Store) enter(t *Task, owner int, work *quota.Work) error {
 // put adds a task. Callers hold mu.
 func (s *Store) put(t *Task, work *quota.Work) {
 	t.stored, t.work = true, work
+	t.patience.begin()
 	s.tasks[t.id] = t
 	s.noteID(t.id)
 	s.catalog.add(known{id: t.id})
@@ -138,9 +143,11 @@ func (s *Store) put(t *Task, work *quota.Work) {
 // begin starts the deadline of a task that the hub owns. Callers hold the locks of both.
 func (s *Store) begin(t *Task, now time.Time) {
 	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: now}
-	t.due = t.request.Deadline
+	if t.began.IsZero() { // it has not come from another hub
+		t.began = now
+	}
 	id := t.id // not the task: the runtime keeps stopped timers for a while
-	t.deadline = time.AfterFunc(time.Until(t.due), func() {
+	t.deadline = time.AfterFunc(time.Until(t.wakes(time.Now())), func() {
 		if t := s.Get(id); t != nil {
 			t.expire()
 		}
@@ -149,7 +156,7 @@ func (s *Store) begin(t *Task, now time.Time) {
 
 // opened returns the body of its first event.
 func (t *Task) opened() core.Opened {
-	return core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents, Trace: t.trace, Key: t.key}
+	return core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents, Trace: t.trace, Key: t.key, DefaultDeadline: t.byDefault}
 }
 
 // full returns the Fault of new work for which there is no memory, and counts it.

@@ -90,14 +90,19 @@ type life struct {
 	agent      core.AgentID
 	attempt    int
 	receipt    core.Receipt
-	deadline   *time.Timer   // fires when the task is due
-	due        time.Time     // the deadline, or when the maximum time of the agent is over
-	within     time.Duration // that maximum time; 0 if the deadline comes first
+	deadline   *time.Timer   // fires when the task is due or its agent may be silent, and may fire before
+	within     time.Duration // the maximum time of the agent; 0 for none
+	limit      time.Time     // when that is over
 	cancel     *time.Timer
 	recorded   uint64
 	waiters    []recordWaiter
 	warned     []usage.BudgetStatus // the budgets of which the agent was warned
 	late       uint64               // how many usage events came after the end
+	byDefault  bool                 // the deadline is a default
+	began      time.Time            // when it was opened
+	decideIn   time.Duration        // how long a decision is waited for
+	undecided  bool                 // patience knows that decisions are waited for
+	patience   patience
 	approvals
 }
 
@@ -324,6 +329,7 @@ func (t *Task) take(e core.Event) {
 			t.cancel.Stop()
 		}
 		t.approvals.stop()
+		t.patience.end()
 	}
 	if k == core.KindDone && t.request.Intent != core.IntentNotify {
 		t.store.host.Answered(t.request, t.id, &t.log, !t.mirror)

@@ -54,7 +54,7 @@ func Closing(events iter.Seq[core.Event], end core.Body) (states []core.ToolStat
 		case end.Kind() == core.KindCancelled:
 			s.State, s.Detail = core.ToolCancelled, ""
 		case failed.Fault != nil && failed.Fault.Code == core.CodeTimeout:
-			s.State, s.Detail = core.ToolTimeout, "the deadline of the task passed"
+			s.State, s.Detail = core.ToolTimeout, "the task timed out"
 		}
 		states = append(states, s)
 	}

@@ -112,7 +112,7 @@ func (s *Service) connect(p core.Principal, frames *frame.Ring) *hub.Session {
 }
 
 func (s *Service) identity(p core.Principal) hub.Identity {
-	return hub.Identity{Principal: p, Dialect: wire.Name, Deadline: s.opts.Deadline, Keep: true}
+	return hub.Identity{Principal: p, Dialect: wire.Name, Deadline: s.opts.Deadline, FixedDeadline: true, Keep: true}
 }
 
 // framed has a call handled whose frames are kept: the message of the client, and the one that answers

@@ -19,4 +19,6 @@ const (
 	DefaultMaxMessageBytes = 4 << 20
 	// DefaultDeadline is how long the answer to an agent or a client may take.
 	DefaultDeadline = 600 * time.Second
+	// ApprovalTimeout is how long an agent waits for a decision on a tool call.
+	ApprovalTimeout = 300 * time.Second
 )

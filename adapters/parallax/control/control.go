@@ -186,7 +186,7 @@ func (c *Control) readBody(q request, v any) error {
 
 // connect returns a hub session for a request. The caller must call disconnect.
 func (c *Control) connect(q request) *hub.Session {
-	return c.hub.Connect(hub.Identity{Principal: q.from, Dialect: wire.Dialect, Deadline: c.opts.Deadline, Frames: frame.RingOf(q.r.Context())})
+	return c.hub.Connect(hub.Identity{Principal: q.from, Dialect: wire.Dialect, Deadline: c.opts.Deadline, FixedDeadline: true, Frames: frame.RingOf(q.r.Context())})
 }
 
 func disconnect(s *hub.Session) {

@@ -18,7 +18,7 @@ type Options struct {
 	MaxPending int
 	// QueuePrompts queues a prompt that comes while another runs.
 	QueuePrompts bool
-	// PromptTimeout limits commands that agents or programs work on; default 300 s.
+	// PromptTimeout limits commands that agents or programs work on; default 4 h.
 	// CommandTimeout limits those that only read or stop something; default 30 s. Commands
 	// that change settings or create sessions have no limit.
 	PromptTimeout, CommandTimeout time.Duration
@@ -56,7 +56,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.MaxPending = cmp.Or(o.MaxPending, 100)
-	o.PromptTimeout = cmp.Or(o.PromptTimeout, 300*time.Second)
+	o.PromptTimeout = cmp.Or(o.PromptTimeout, 4*time.Hour)
 	o.CommandTimeout = cmp.Or(o.CommandTimeout, 30*time.Second)
 	o.DependencyTimeout = cmp.Or(o.DependencyTimeout, 30*time.Second)
 	o.MaxInFlight = cmp.Or(o.MaxInFlight, 10_000)

@@ -204,7 +204,7 @@ func cancelIgnored(t *testing.T, metrics *history) {
 }
 
 func nobodyDecides(t *testing.T, metrics *history) {
-	h := newTestHub(t, func(c *config.Config) { c.Limits.ApprovalTimeout = 6 * time.Second })
+	h := newTestHub(t, func(c *config.Config) { c.Limits.QuestionTimeout = 6 * time.Second })
 	h.startAgent(t, native.Dialect, "leaver", 1)
 	metrics.hold(scrape(t, h.url()), before)
 	key := h.key()

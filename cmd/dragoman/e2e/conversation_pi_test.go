@@ -9,6 +9,8 @@ import (
 // piSetting changes a setting of the pi-server. It reports whether the setting exists.
 func piSetting(o *pi.Options, name string, number int) bool {
 	switch name {
+	case "pi seconds of a prompt":
+		o.Commands.PromptTimeout = time.Duration(number) * time.Second
 	case "pi bash":
 		o.Bash = number > 0
 	case "pi commands a minute":

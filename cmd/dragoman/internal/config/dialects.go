@@ -80,7 +80,7 @@ type Native struct {
 }
 
 func (n *Native) settings(t *table) {
-	add(t, "deadline", &n.Deadline, 300*time.Second, "Default deadline of a request.").noLonger(maxWait)
+	add(t, "deadline", &n.Deadline, 4*time.Hour, "Default deadline of a request. How long people are waited for does not count.").noLonger(maxWait)
 	add(t, "frame_bytes", &n.FrameBytes, 10<<20, "Maximum size of a frame from a peer.").bytes().atLeast(1024)
 	add(t, "keep_tasks", &n.KeepTasks, false, "Keep a task running when the peer that opened it disconnects, as one that was opened with keep.")
 }
@@ -93,7 +93,7 @@ type Editor struct {
 }
 
 func (e *Editor) settings(t *table) {
-	add(t, "deadline", &e.Deadline, time.Hour, "Default deadline of a prompt.").noLonger(maxWait)
+	add(t, "deadline", &e.Deadline, 4*time.Hour, "Default deadline of a prompt. How long people are waited for does not count.").noLonger(maxWait)
 	add(t, "message_bytes", &e.MessageBytes, 10<<20, "Maximum size of a message, such as a prompt with images.").bytes().atLeast(4096)
 	add(t, "keep_tasks", &e.KeepTasks, true, "Keep a prompt running when the editor disconnects; session/load shows what became of it.")
 }
@@ -106,7 +106,7 @@ type REST struct {
 }
 
 func (r *REST) settings(t *table) {
-	add(t, "deadline", &r.Deadline, 300*time.Second, "Default deadline of a task.").noLonger(maxWait)
+	add(t, "deadline", &r.Deadline, 4*time.Hour, "Default deadline of a task. How long people are waited for does not count.").noLonger(maxWait)
 	add(t, "body_bytes", &r.BodyBytes, 24<<20, "Maximum size of a request body, in which attachments are base64 and take a third more. What is asked may have limits.request_bytes.").bytes().atLeast(1024)
 	add(t, "keep_tasks", &r.KeepTasks, true, "Keep a task running when the client that waits for it or reads it disconnects, unless its request says otherwise (keep).")
 }

@@ -32,24 +32,24 @@ func (u *Usage) settings(t *table) {
 
 // Limits are the limits of the engine: see hub.Limits.
 type Limits struct {
-	Memory                           int64 // of the process: sets GOMEMLIMIT
-	CardBytes                        int
-	Hops, QueueLength, Retries       int
-	CancelGrace, SlotGrace           time.Duration
-	Disconnect                       string
-	ApprovalTimeout, QuestionTimeout time.Duration
-	Questions                        int
-	CauseMemory                      time.Duration
-	Packs, PackTools, PackCalls      int
-	ToolTimeout, MaxToolTimeout      time.Duration
-	KeepNotices                      time.Duration
-	NoticeBytes                      int
-	TaskBytes, HistoryBytes          int
-	RequestBytes                     int
-	MaxDeadline                      time.Duration
-	Threads                          int
-	FinishedTasks, FinishedBytes     int
-	UnrecordedBytes                  int
+	Memory                       int64 // of the process: sets GOMEMLIMIT
+	CardBytes                    int
+	Hops, QueueLength, Retries   int
+	CancelGrace, SlotGrace       time.Duration
+	Disconnect                   string
+	QuestionTimeout, Silence     time.Duration
+	Questions                    int
+	CauseMemory                  time.Duration
+	Packs, PackTools, PackCalls  int
+	ToolTimeout, MaxToolTimeout  time.Duration
+	KeepNotices                  time.Duration
+	NoticeBytes                  int
+	TaskBytes, HistoryBytes      int
+	RequestBytes                 int
+	MaxDeadline                  time.Duration
+	Threads                      int
+	FinishedTasks, FinishedBytes int
+	UnrecordedBytes              int
 }
 
 func (l *Limits) settings(t *table) {
@@ -60,8 +60,8 @@ func (l *Limits) settings(t *table) {
 	add(t, "cancel_grace", &l.CancelGrace, 5*time.Second, "Time that an agent has to react to a cancellation.")
 	add(t, "slot_grace", &l.SlotGrace, 5*time.Second, "How long the slot of a task that ended without its agent stays taken.")
 	add(t, "disconnect", &l.Disconnect, "single", "Which agents are disconnected after that time: those that run one task at a time (single), all (always) or none (never). Otherwise the slot is freed.").oneOf("single", "always", "never")
-	add(t, "approval_timeout", &l.ApprovalTimeout, 300*time.Second, "Time to decide on a tool call that waits for approval.")
-	add(t, "question_timeout", &l.QuestionTimeout, 60*time.Second, "Time to answer a question of an agent that sets no timeout.")
+	add(t, "question_timeout", &l.QuestionTimeout, 24*time.Hour, "Time to decide on a tool call that waits for approval, or to answer a question of an agent that sets no timeout.")
+	add(t, "silence", &l.Silence, 10*time.Minute, "How long an agent may say nothing in a task whose request sets no deadline, until the task ends as timeout. Waiting for people, for an agent or for what the agent has asked of others does not count. 0s is until the deadline.").noShorter(0)
 	add(t, "questions", &l.Questions, 1000, "Maximum number of open questions of agents.").atLeast(1)
 	add(t, "cause_memory", &l.CauseMemory, 30*time.Second, "How long after its last task an agent's requests still count as part of that task's chain. 0s ends it with the task.").noShorter(0)
 	add(t, "packs", &l.Packs, 64, "Maximum number of connected tool packs.").atLeast(1)

@@ -30,7 +30,7 @@ type Pi struct {
 }
 
 func (p *Pi) settings(t *table) {
-	add(t, "prompt_timeout", &p.PromptTimeout, 300*time.Second, "Deadline of a prompt from its admission. A steer or follow_up that becomes its own turn gets the same time again.").noLonger(maxWait)
+	add(t, "prompt_timeout", &p.PromptTimeout, 4*time.Hour, "Deadline of a prompt from its admission. How long people are waited for does not count. A steer or follow_up that becomes its own turn gets the same time again.").noLonger(maxWait)
 	add(t, "message_bytes", &p.MessageBytes, 10<<20, "Maximum size of a command.").bytes().atLeast(1024)
 	add(t, "sessions", &p.Sessions, 100, "Maximum number of live sessions per client: a principal, or a connection on an open hub. Beyond it, the session that has been idle longest without a subscriber is parked; its conversation stays in its file.").atLeast(1)
 	add(t, "sessions_all", &p.SessionsAll, 10_000, "Maximum number of live sessions of all clients. Beyond it, idle sessions are parked in the same way.").atLeast(1)

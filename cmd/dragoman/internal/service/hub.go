@@ -109,7 +109,7 @@ func hubLimits(c config.Config) (hub.Limits, error) {
 	limits := hub.Limits{
 		QueueLength: l.QueueLength, Retries: orNever(l.Retries), CancelGrace: l.CancelGrace, SlotGrace: l.SlotGrace,
 		Packs: l.Packs, PackTools: l.PackTools, PackCalls: l.PackCalls, ToolTimeout: l.ToolTimeout, MaxToolTimeout: l.MaxToolTimeout,
-		ApprovalTimeout: l.ApprovalTimeout, QuestionTimeout: l.QuestionTimeout, Questions: l.Questions,
+		QuestionTimeout: l.QuestionTimeout, Silence: orNever(l.Silence), Questions: l.Questions,
 		CauseMemory: orNever(l.CauseMemory), MaxDeadline: l.MaxDeadline, JournalLag: orNever(c.Journal.Lag),
 		TaskBytes: l.TaskBytes, HistoryBytes: orNever(l.HistoryBytes), RequestBytes: l.RequestBytes, UnrecordedBytes: l.UnrecordedBytes, CardBytes: l.CardBytes,
 		KeepNotices: l.KeepNotices, NoticeBytes: l.NoticeBytes, Threads: l.Threads,

@@ -27,7 +27,7 @@ func TestTheSettingsOfPiReachItsServer(t *testing.T) {
 		Commands: command.Options{
 			MaxPending: 100, MaxInFlight: 10_000, InFlightBytes: 256 << 20,
 			Rates:          command.Rates{All: -1, Client: 1000, Session: 100, Server: 100, Answers: 60},
-			CommandTimeout: 30 * time.Second, DependencyTimeout: 30 * time.Second, MaxOutcomes: 2000, OutcomeBytes: 64 << 20, KeyTTL: 600 * time.Second, PromptTimeout: 300 * time.Second,
+			CommandTimeout: 30 * time.Second, DependencyTimeout: 30 * time.Second, MaxOutcomes: 2000, OutcomeBytes: 64 << 20, KeyTTL: 600 * time.Second, PromptTimeout: 4 * time.Hour,
 		},
 		MaxMessageBytes: 10 << 20, MaxSessions: 100, AllSessions: 10_000, MaxConnections: 1000, SessionLifetime: 24 * time.Hour,
 		Breakers: command.Breakers{Agent: breaker(5, time.Minute), BashSession: breaker(10, 2*time.Minute), BashAll: breaker(50, 2*time.Minute)},

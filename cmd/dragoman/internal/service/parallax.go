@@ -49,7 +49,7 @@ func (s *Service) mountParallax(l *listeners) {
 		Principal: func(r *http.Request) core.Principal {
 			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: parallax.Dialect, Operator: true})
 		},
-		Deadline: s.config.REST.Deadline, MaxBodyBytes: s.config.REST.BodyBytes, Targets: targets, Log: s.log,
+		MaxBodyBytes: s.config.REST.BodyBytes, Targets: targets, Log: s.log,
 	})
 	l.http.Get(ParallaxPath, s.serveParallax)
 	l.http.Mount(ControlPath, s.framed(parallax.Dialect, s.parallax.control, []string{"webhook"}))
