@@ -206,7 +206,7 @@ func FuzzEvent(f *testing.F) {
 		}
 		// Whatever was read can be used, and written and read again.
 		e.Size()
-		e.After(e.Seq)
+		e.AfterSeq(e.Seq)
 		core.Fold([]core.Event{e})
 		again, err := json.Marshal(e)
 		if err != nil {

@@ -86,9 +86,21 @@ func Unmerge(events []Event) []Event {
 // Mergeable reports whether the event may be a part of [MergeText].
 func (e Event) Mergeable() bool { return e.Body.Kind() == KindText && e.Foreign == nil }
 
-// After returns the part of the event after the sequence number seq, and whether there is
-// any: the whole event, or the rest of merged text.
-func (e Event) After(seq uint64) (Event, bool) {
+// After returns the part of the event after a position that its reader has kept, and whether there is
+// any: the whole event, or the rest of merged text. An event of a later epoch comes after it whatever its
+// number: see [Cursor.Compare].
+func (e Event) After(c Cursor) (Event, bool) {
+	switch {
+	case e.Epoch > c.Epoch:
+		return e, true
+	case e.Epoch < c.Epoch:
+		return Event{}, false
+	}
+	return e.AfterSeq(c.Seq)
+}
+
+// AfterSeq is After for a log, in which no number comes twice.
+func (e Event) AfterSeq(seq uint64) (Event, bool) {
 	switch {
 	case seq < e.Seq:
 		return e, true

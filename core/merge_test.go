@@ -60,7 +60,7 @@ func TestAReaderOfMergedTextContinuesAtItsPosition(t *testing.T) {
 			}
 		}
 		for _, e := range kept {
-			if more, ok := e.After(read); ok {
+			if more, ok := e.AfterSeq(read); ok {
 				rest = append(rest, more)
 			}
 		}
@@ -85,7 +85,7 @@ func TestTheRestOfMergedTextIsThePiecesThatFollowMerged(t *testing.T) {
 		sent := pieces(t)
 		merged := core.MergeText(mergeSome(t, sent))
 		for i := range sent {
-			got, ok := merged.After(sent[i].Seq)
+			got, ok := merged.AfterSeq(sent[i].Seq)
 			if i == len(sent)-1 {
 				if ok {
 					t.Fatalf("behind the last piece: got %+v, want nothing", got)
@@ -99,6 +99,27 @@ func TestTheRestOfMergedTextIsThePiecesThatFollowMerged(t *testing.T) {
 	})
 }
 
+// A hub that goes on with a task after another has died uses numbers again that had been told and were lost.
+func TestAnEventOfALaterEpochComesAfterEveryPlaceBefore(t *testing.T) {
+	text := core.Event{Seq: 3, Epoch: 2, Body: core.Text{Text: "abc"}, Merged: &core.Merged{Cuts: []int{1, 2}}}
+	for at, want := range map[core.Cursor]string{
+		{}: "abc", {Epoch: 1, Seq: 2}: "abc", {Epoch: 1, Seq: 4}: "abc", {Epoch: 1, Seq: 9}: "abc",
+		{Epoch: 2, Seq: 2}: "abc", {Epoch: 2, Seq: 3}: "bc", {Epoch: 2, Seq: 4}: "c", {Epoch: 2, Seq: 5}: "", {Epoch: 3, Seq: 1}: "",
+	} {
+		rest, news := text.After(at)
+		got := ""
+		if news {
+			got = textOf([]core.Event{rest})
+		}
+		if got != want {
+			t.Errorf("after %s: got %q, want %q", at, got, want)
+		}
+		if got := text.Cursor().Compare(at) > 0; got != news {
+			t.Errorf("after %s: got the place of the event after it %t, want %t", at, got, news)
+		}
+	}
+}
+
 func TestEveryPlaceInsideMergedTextIsACursor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sent := pieces(t)
@@ -110,7 +131,7 @@ func TestEveryPlaceInsideMergedTextIsACursor(t *testing.T) {
 			t.Fatalf("got the cursor %v, want %v", got, want)
 		}
 		for {
-			rest, ok := e.After(e.Seq)
+			rest, ok := e.AfterSeq(e.Seq)
 			if !ok {
 				return
 			}
@@ -125,7 +146,7 @@ func TestEveryPlaceInsideMergedTextIsACursor(t *testing.T) {
 func TestNothingIsLeftOfAnEventAfterItsOwnPosition(t *testing.T) {
 	e := core.Event{Seq: 5, Epoch: 1, Body: core.Done{}}
 	for seq, want := range map[uint64]bool{0: true, 4: true, 5: false, 6: false} {
-		got, ok := e.After(seq)
+		got, ok := e.AfterSeq(seq)
 		if ok != want {
 			t.Errorf("after %d: got %v, want %v", seq, ok, want)
 		}
@@ -139,7 +160,7 @@ func TestMergingLeavesWhatItWasGivenAsItWas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sent := mergeSome(t, pieces(t))
 		before := cmp.Diff(nil, sent, coretest.Compare)
-		core.MergeText(sent).After(sent[0].Seq)
+		core.MergeText(sent).AfterSeq(sent[0].Seq)
 		if after := cmp.Diff(nil, sent, coretest.Compare); before != after {
 			t.Fatalf("got %s, want it unchanged: %s", after, before)
 		}

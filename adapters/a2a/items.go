@@ -80,6 +80,9 @@ func (t *translator) interrupted() bool {
 func (t *translator) status(e core.Event, state wire.State, metadata json.RawMessage, m *wire.Message) {
 	if m != nil && m.ID == "" {
 		m.ID, m.Role = t.task+"-"+strconv.FormatUint(e.Seq, 10), wire.RoleAgent
+		if e.Epoch > 1 { // its number may have been used before, in what was lost
+			m.ID = t.task + "-" + e.Cursor().String()
+		}
 	}
 	t.items = append(t.items, wire.StreamResponse{StatusUpdate: &wire.StatusUpdate{
 		TaskID: t.task, ContextID: t.context, Metadata: metadata,

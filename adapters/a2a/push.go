@@ -35,8 +35,8 @@ type pushes struct {
 	id      core.TaskID
 	task    *task.Task // nil once it has ended, as it may be large
 	tr      *translator
-	told    wire.State // that was posted last
-	seen    uint64     // the last event of the snapshot that tr began with
+	told    wire.State  // that was posted last
+	seen    core.Cursor // the place of the snapshot that tr began with
 	configs []*push
 }
 
@@ -134,7 +134,7 @@ func (p *pushes) notify(b hub.Batch) {
 		due = p.again()
 	}
 	for _, e := range b.Events {
-		if p.tr.ended || e.Seq <= p.seen {
+		if p.tr.ended || e.Cursor().Compare(p.seen) <= 0 {
 			continue
 		}
 		items := p.tr.translate(e)
@@ -155,7 +155,7 @@ func (p *pushes) again() []*webhook.Delivery {
 	}
 	whole, tr, at := snapshot(p.task, p.task.Events(), nil)
 	tr.questions = p.tr.questions // they are no events
-	p.tr, p.seen = tr, at.Seq
+	p.tr, p.seen = tr, at
 	now := wire.StatusUpdate{TaskID: whole.ID, ContextID: whole.ContextID, Status: whole.Status, Metadata: whole.Metadata}
 	if tr.ended {
 		return p.end(wire.StreamResponse{StatusUpdate: &now})

@@ -103,7 +103,7 @@ func (c *call) resume(s *hub.Session, t *task.Task, cursor string) error {
 	tr := newTranslator(t)
 	events := t.Events()
 	for _, e := range events {
-		if e.Seq > from.after.Seq {
+		if e.Cursor().Compare(from.after) > 0 {
 			break
 		}
 		tr.translate(e)

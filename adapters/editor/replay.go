@@ -71,12 +71,12 @@ func (c *connection) openSession(id json.RawMessage, params strictjson.Value, sh
 func (conv *conversation) replay(ctx context.Context, of *task.Task) error {
 	events := of.Events()
 	if conv.isAsking(of.ID()) {
-		var shown uint64
+		var shown core.Cursor
 		if before := conv.turns[of.ID()]; before != nil {
 			shown = before.shown
 		}
 		again := &turn{conv: conv, task: of, tools: map[string]struct{}{}, replayed: true}
-		return conv.show(ctx, again, slices.DeleteFunc(slices.Clone(events), func(e core.Event) bool { return e.End() > shown }))
+		return conv.show(ctx, again, slices.DeleteFunc(slices.Clone(events), func(e core.Event) bool { return e.Cursor().Compare(shown) > 0 }))
 	}
 	conv.c.self.Unwatch(of) // what it would bring is shown here
 	delete(conv.turns, of.ID())
@@ -114,7 +114,7 @@ func (conv *conversation) resume(ctx context.Context, of *task.Task) error {
 	}
 	events := of.Events()
 	t := conv.turn(of)
-	t.shown = events[len(events)-1].End()
+	t.shown = events[len(events)-1].Cursor()
 	for _, e := range events {
 		switch b := e.Body.(type) {
 		case core.ToolCall:
@@ -137,8 +137,7 @@ func (conv *conversation) resume(ctx context.Context, of *task.Task) error {
 
 // follow continues a turn after what was shown of it.
 func (conv *conversation) follow(of *task.Task, t *turn) error {
-	last := of.Last()
-	return conv.c.self.Watch(of, core.Cursor{Epoch: last.Epoch, Seq: t.shown}, conv)
+	return conv.c.self.Watch(of, t.shown, conv)
 }
 
 // askAgain asks the user for the decisions that a turn still waits for.
@@ -149,7 +148,7 @@ func (t *turn) askAgain(ctx context.Context) error {
 		pending[a.ID] = true
 	}
 	for _, e := range t.task.Events() {
-		if a, is := e.Body.(core.ApprovalRequested); is && pending[a.ID] && e.End() <= t.shown {
+		if a, is := e.Body.(core.ApprovalRequested); is && pending[a.ID] && e.Cursor().Compare(t.shown) <= 0 {
 			delete(pending, a.ID)
 			if err := t.ApprovalRequested(e, a); err != nil {
 				return err

@@ -19,8 +19,8 @@ import (
 type turn struct {
 	conv   *conversation
 	task   *task.Task
-	prompt *prompt // of the editor itself; nil for a turn of somebody else, or from before
-	shown  uint64  // the last event that was shown
+	prompt *prompt     // of the editor itself; nil for a turn of somebody else, or from before
+	shown  core.Cursor // up to where it was shown
 	tools  map[string]struct{}
 	usage  core.Usage
 	spoke  bool            // it has answered a piece of text
@@ -54,7 +54,7 @@ func (conv *conversation) show(ctx context.Context, t *turn, events []core.Event
 		if !fresh {
 			continue
 		}
-		t.shown = e.End()
+		t.shown = e.Cursor()
 		if rest.Body.Kind() != core.KindText || rest.Foreign != nil {
 			t.flush()
 		}

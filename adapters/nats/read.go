@@ -171,7 +171,7 @@ func (r *reading) events() (out []core.Event) {
 	}
 	seen := r.after
 	for _, e := range r.found {
-		if rest, ok := e.After(seen); ok && (r.limit <= 0 || len(out) < r.limit) {
+		if rest, ok := e.AfterSeq(seen); ok && (r.limit <= 0 || len(out) < r.limit) {
 			out, seen = append(out, rest), rest.End()
 		}
 	}

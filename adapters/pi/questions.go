@@ -76,7 +76,7 @@ func (c *connection) resendQuestions(ss *session) {
 // response to an approval counts.
 func answer(s *Server, x *request) command.Outcome {
 	id, _ := x.Text("requestId")
-	task, seq, isApproval := render.ParseRequestID(id)
+	task, at, isApproval := render.ParseRequestID(id)
 	if !isApproval {
 		return x.reply(id)
 	}
@@ -85,7 +85,7 @@ func answer(s *Server, x *request) command.Outcome {
 	if i < 0 {
 		return command.Failed("No pending UI request with id " + id)
 	}
-	asked, ok := approvalAt(here[i].task.Events(), seq)
+	asked, ok := approvalAt(here[i].task.Events(), at)
 	switch {
 	case !ok:
 		return command.Failed("No pending UI request with id " + id)
@@ -116,10 +116,10 @@ func unsettled(id string, err error) command.Outcome {
 	return command.Failed("Request " + id + " already settled")
 }
 
-// approvalAt returns the approval request with sequence number seq.
-func approvalAt(events []core.Event, seq uint64) (core.ApprovalRequested, bool) {
+// approvalAt returns the approval request at a place.
+func approvalAt(events []core.Event, at core.Cursor) (core.ApprovalRequested, bool) {
 	for _, e := range events {
-		if e.Seq == seq {
+		if e.Cursor() == at {
 			a, ok := e.Body.(core.ApprovalRequested)
 			return a, ok
 		}

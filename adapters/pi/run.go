@@ -62,7 +62,7 @@ type step struct {
 	opening [][]byte
 	task    *task.Task         // nil if the hub refused it, or answers itself
 	foreign bool               // somebody else opened the task
-	seen    uint64             // the last sequence number of the task that was handled
+	seen    core.Cursor        // up to where the task was handled
 	answer  func(*render.View) // renders a step without a task
 	// record makes the messages of the session.
 	record render.View
@@ -178,7 +178,7 @@ func (st *step) follow(events []core.Event) {
 		if !news {
 			continue
 		}
-		st.seen = e.End()
+		st.seen = e.Cursor()
 		_ = e.Deliver(&st.record) // a view returns no error
 		st.takeMessages()
 		if !st.foreign {

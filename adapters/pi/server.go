@@ -276,7 +276,7 @@ func (s *Server) read(b hub.Batch) {
 			if st.task.IsRedacted() != b.Task.IsRedacted() {
 				continue // its session shows the task in the other form
 			}
-			if b.Gap != nil && b.Gap.To > st.seen {
+			if b.Gap != nil && b.Gap.To >= st.seen.Seq { // else it was before that
 				st.record.Gap(b.Gap.From, b.Gap.To, time.Now())
 			}
 			st.follow(b.Events)

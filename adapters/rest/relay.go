@@ -26,7 +26,7 @@ func (f follow) last(e core.Event) bool {
 	if f.task == nil {
 		return false
 	}
-	return e.Body.Kind().Ends() || f.until != (core.Cursor{}) && e.Epoch >= f.until.Epoch && e.End() >= f.until.Seq
+	return e.Body.Kind().Ends() || f.until != (core.Cursor{}) && e.Cursor().Compare(f.until) >= 0
 }
 
 // source is where the events of a stream come from: a session that reads one task, or a feed.

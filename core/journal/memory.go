@@ -107,7 +107,7 @@ func (m *Memory) Read(_ context.Context, task core.TaskID, after uint64, limit i
 	}
 	var out []core.Event
 	for _, e := range k.events {
-		if rest, ok := e.After(after); ok {
+		if rest, ok := e.AfterSeq(after); ok {
 			out = append(out, rest)
 			if limit > 0 && len(out) == limit {
 				break

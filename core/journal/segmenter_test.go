@@ -34,7 +34,7 @@ func TestSegmentsHoldEveryEventOfATaskInOrder(t *testing.T) {
 		}
 		got := map[core.TaskID][]core.Event{}
 		for _, r := range g.Flush(out) {
-			for e, more := r.Event, true; more; e, more = e.After(e.Seq) {
+			for e, more := r.Event, true; more; e, more = e.AfterSeq(e.Seq) {
 				one := e
 				if one.Merged != nil {
 					one.Body, one.Merged = core.Text{Text: one.Body.(core.Text).Text[:one.Merged.Cuts[0]]}, nil

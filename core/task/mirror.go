@@ -171,7 +171,7 @@ func (t *Task) hear(e core.Event) (ended bool) {
 	case e.Seq > last+1:
 		t.holed = true
 	default:
-		rest, ok := e.After(last)
+		rest, ok := e.AfterSeq(last)
 		if !ok {
 			return false
 		}

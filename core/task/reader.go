@@ -363,7 +363,7 @@ func (r *Reader) take() (Piece, bool) {
 		}
 	}
 	r.next = p.Events[len(p.Events)-1].End()
-	if rest, ok := p.Events[0].After(given); ok && rest.Seq != p.Events[0].Seq {
+	if rest, ok := p.Events[0].AfterSeq(given); ok && rest.Seq != p.Events[0].Seq {
 		p.Events = append([]core.Event{rest}, p.Events[1:]...)
 	}
 	if r.role == Agent {

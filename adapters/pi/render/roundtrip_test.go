@@ -77,7 +77,7 @@ func accountOf(events []core.Event) account {
 		case core.Usage:
 			a.Usage = a.Usage.Add(core.Usage{Input: b.Input, Output: b.Output + b.Thinking, CacheRead: b.CacheRead, CacheWrite: b.CacheWrite})
 		case core.ApprovalRequested:
-			a.Approvals = append(a.Approvals, approval{render.RequestID(testTask().ID, e.Seq), "Allow " + visible.Line(b.Name) + "?", visible.JSON(b.Input)})
+			a.Approvals = append(a.Approvals, approval{render.RequestID(testTask().ID, e), "Allow " + visible.Line(b.Name) + "?", visible.JSON(b.Input)})
 		case core.Injected:
 			waiting = append(waiting, b)
 		case core.InjectionAnswered:

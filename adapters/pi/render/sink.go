@@ -73,7 +73,7 @@ func (v *View) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	v.endCalls()
 	v.Flush()
 	v.event(len(b.Input)+256, func(dst []byte) []byte {
-		dst = wire.AppendString(append(dst, `{"type":"extension_ui_request","requestId":`...), RequestID(v.task.ID, e.Seq))
+		dst = wire.AppendString(append(dst, `{"type":"extension_ui_request","requestId":`...), RequestID(v.task.ID, e))
 		dst = wire.AppendString(append(dst, `,"method":"confirm","title":`...), "Allow "+visible.Line(b.Name)+"?")
 		dst = wire.AppendString(append(dst, `,"message":`...), visible.JSON(b.Input))
 		dst = strconv.AppendInt(append(dst, `,"timeout":`...), v.task.ApprovalTimeout.Milliseconds(), 10)
@@ -82,17 +82,17 @@ func (v *View) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	return nil
 }
 
-// RequestID returns the id of an approval for extension_ui_response: the task and the
-// sequence number of its ApprovalRequested event.
-func RequestID(task core.TaskID, seq uint64) string {
-	return string(task) + ":" + strconv.FormatUint(seq, 10)
+// RequestID returns the id of an approval for extension_ui_response: the task and the place of its
+// ApprovalRequested event.
+func RequestID(task core.TaskID, e core.Event) string {
+	return string(task) + ":" + strconv.FormatUint(uint64(e.Epoch), 10) + "-" + strconv.FormatUint(e.Seq, 10)
 }
 
 // ParseRequestID is the inverse of RequestID.
-func ParseRequestID(id string) (core.TaskID, uint64, bool) {
-	task, seq, ok := strings.Cut(id, ":")
-	n, err := strconv.ParseUint(seq, 10, 64)
-	return core.TaskID(task), n, ok && err == nil
+func ParseRequestID(id string) (core.TaskID, core.Cursor, bool) {
+	task, place, ok := strings.Cut(id, ":")
+	at, err := core.ParseCursor(strings.Replace(place, "-", ".", 1))
+	return core.TaskID(task), at, ok && err == nil && place != ""
 }
 
 // ApprovalDecided informs the clients that did not decide.

@@ -335,7 +335,7 @@ func TestAnApprovalAsksTheClientAndItsDecisionIsShown(t *testing.T) {
 	got := rendered(t, render.SnapshotsNone, core.ToolCall{ID: "1", Name: "rm", Input: `{"path":"/"}`},
 		core.ApprovalRequested{ID: "1", Name: "rm", Input: `{"path":"/"}`}, core.ApprovalDecided{ID: "1", By: "hub", Reason: "nobody decided in time"})
 	wantEvents(t, got[len(got)-2:], `
-		{"message":"{\"path\":\"/\"}","method":"confirm","requestId":"0198c0de-0000-7000-8000-000000000000:2","timeout":300000,"title":"Allow rm?","type":"extension_ui_request"}
+		{"message":"{\"path\":\"/\"}","method":"confirm","requestId":"0198c0de-0000-7000-8000-000000000000:1-2","timeout":300000,"title":"Allow rm?","type":"extension_ui_request"}
 		{"message":"rm: denied by hub: nobody decided in time","method":"notify","notifyType":"info","requestId":"notify-1795210147791","type":"extension_ui_request"}
 	`)
 }
@@ -386,13 +386,13 @@ func TestEventsThatPiLacksAreFolded(t *testing.T) {
 
 func TestApprovalIDsRoundTripAndAreValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		seq := rapid.Uint64().Draw(t, "seq")
-		id := render.RequestID("0198c0de-0000-7000-8000-000000000000", seq)
+		e := core.Event{Epoch: rapid.Uint32().Draw(t, "epoch"), Seq: rapid.Uint64().Draw(t, "seq")}
+		id := render.RequestID("0198c0de-0000-7000-8000-000000000000", e)
 		if !regexp.MustCompile(`^[a-zA-Z0-9:_-]+$`).MatchString(id) {
 			t.Fatalf("request id %q does not pass validation", id)
 		}
 		task, back, ok := render.ParseRequestID(id)
-		if !ok || back != seq || task != "0198c0de-0000-7000-8000-000000000000" {
+		if !ok || back != e.Cursor() || task != "0198c0de-0000-7000-8000-000000000000" {
 			t.Fatalf("render.ParseRequestID(%q): got %v %v %v", id, task, back, ok)
 		}
 	})

@@ -1,0 +1,112 @@
+package coretest
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/roster"
+)
+
+// OtherHub is the other hub of a cluster of two, which a test plays: it owns the tasks for its agents, and
+// tells the hub under test of their events. It knows nothing else.
+type OtherHub struct {
+	t testing.TB
+	h *hub.Hub
+	// opened has the tasks that came.
+	opened chan hub.Opening
+}
+
+// nameOfOther is its name in the cluster.
+const nameOfOther = "there"
+
+// NewOtherHub returns options with another hub. Join makes it known.
+func NewOtherHub(t testing.TB, opts hub.Options) (*OtherHub, hub.Options) {
+	o := &OtherHub{t: t, opened: make(chan hub.Opening, 16)}
+	opts.Peers, opts.Name = o, "here"
+	return o, opts
+}
+
+// Join connects it to the hub with an agent.
+func (o *OtherHub) Join(h *hub.Hub, card core.Card) {
+	o.h = h
+	h.HubUp(nameOfOther, 1)
+	h.AgentUp(hub.RemoteAgent{Hub: nameOfOther, Entry: roster.Entry{Card: card}, Principal: core.Principal{ID: string(card.ID)}})
+}
+
+// Task returns the next task that comes, with the number of its latest event, which is the first.
+func (o *OtherHub) Task() *OtherTask {
+	o.t.Helper()
+	select {
+	case in := <-o.opened:
+		return &OtherTask{OtherHub: o, ID: in.Opened.Body.(core.Opened).Task, epoch: 1, seq: 1}
+	case <-time.After(time.Minute):
+		o.t.Fatal("no task came to the other hub")
+		return nil
+	}
+}
+
+// OtherTask is a task that the other hub owns.
+type OtherTask struct {
+	*OtherHub
+	ID    core.TaskID
+	epoch uint32
+	seq   uint64
+}
+
+// Say has events happen to the task.
+func (t *OtherTask) Say(bodies ...core.Body) {
+	var all []core.Event
+	for _, b := range bodies {
+		t.seq++
+		all = append(all, core.Event{Seq: t.seq, Epoch: t.epoch, At: time.Now(), Body: b})
+	}
+	t.h.Extend(t.ID, all)
+}
+
+// Lose has a hub go on with the task that had not stored the last events: what it says next has their
+// numbers, in a new epoch.
+func (t *OtherTask) Lose(events uint64) {
+	t.epoch++
+	t.seq -= events
+}
+
+// Open implements [hub.Peers].
+func (o *OtherHub) Open(_ string, in hub.Opening) error {
+	o.opened <- in
+	return nil
+}
+
+// Ask implements [hub.Peers]: it knows nothing.
+func (o *OtherHub) Ask(context.Context, string, hub.Inquiry) (json.RawMessage, error) {
+	return json.RawMessage("null"), nil
+}
+
+// Do implements [hub.Peers].
+func (o *OtherHub) Do(string, core.Call) error { return nil }
+
+// Hand implements [hub.Peers].
+func (o *OtherHub) Hand(string, hub.Handover) error { return errNowhere }
+
+// Took implements [hub.Peers].
+func (o *OtherHub) Took(string, hub.Move, bool) error { return nil }
+
+// Kept implements [hub.Peers].
+func (o *OtherHub) Kept(string, hub.Move) error { return nil }
+
+// Follow implements [hub.Peers].
+func (o *OtherHub) Follow(string, core.TaskID, core.Cursor) error { return nil }
+
+// Leave implements [hub.Peers].
+func (o *OtherHub) Leave(string, core.TaskID) error { return nil }
+
+// Tell implements [hub.Peers].
+func (o *OtherHub) Tell(string, hub.News) error { return nil }
+
+// Visit implements [hub.Peers].
+func (o *OtherHub) Visit(string, string, core.Principal) (hub.Conn, error) { return nil, errNowhere }
+
+var errNowhere = core.NewFault(core.CodeUnreachable, "the other hub of the test takes nothing else")
