@@ -18,13 +18,13 @@ type Opened struct {
 	Chain []AgentID `json:"chain,omitempty"`
 	// Trace is the trace of the call that opened the task.
 	Trace Trace `json:"trace,omitzero"`
-	// Key is the mark of a request that its sender may repeat at any hub of a cluster; "" for one
-	// that opens a task each time that it comes.
-	Key string `json:"key,omitempty"`
 	// DefaultDeadline says that the deadline of the request is not the requester's own: the time that
 	// people take to decide and to answer moves it, and an agent that is silent for too long ends the
 	// task before.
 	DefaultDeadline bool `json:"default_deadline,omitempty"`
+	// Key is the mark of a request that its sender may repeat at any hub of a cluster; "" for one
+	// that opens a task each time that it comes.
+	Key string `json:"key,omitempty"`
 }
 
 // Assigned says that the task was given to an agent. It comes from the hub.

@@ -99,8 +99,8 @@ func (w *jsonWriter) opened(o Opened) {
 	if o.Trace != (Trace{}) {
 		w.value("trace", o.Trace)
 	}
-	w.some("key", o.Key)
 	w.flag("default_deadline", o.DefaultDeadline)
+	w.some("key", o.Key) // last, where a journal looks for it
 }
 
 func (w *jsonWriter) request(r Request) {
