@@ -46,12 +46,7 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	out := events{w, http.NewResponseController(w)}
-	_ = out.rc.SetReadDeadline(time.Time{}) // nothing more is read
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no")
-	w.WriteHeader(http.StatusOK)
-	if out.write(": what arrives for %s\n\n", id) != nil {
+	if out.begin(w, id) != nil {
 		return
 	}
 	last := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id"))
@@ -65,6 +60,22 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		waits.Close(nil) // the peer has a session of its own
 	}
+	c.readMailbox(r, out, last, func() bool { return x.opts.Forward != nil && !x.has(p, id) })
+}
+
+// begin begins the stream of what arrives for a peer.
+func (e events) begin(w http.ResponseWriter, id core.AgentID) error {
+	_ = e.rc.SetReadDeadline(time.Time{}) // nothing more is read
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	return e.write(": what arrives for %s\n\n", id)
+}
+
+// readMailbox sends what comes after the event that the reader had last: see sendMailbox.
+func (c *caller) readMailbox(r *http.Request, out events, last string, drains func() bool) {
 	c.countStream(1)
 	defer c.countStream(-1)
 	if c.discoverOnce(r) != nil {
@@ -74,7 +85,6 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 	if unknown && out.gap(0) != nil {
 		return
 	}
-	drains := func() bool { return x.opts.Forward != nil && !x.has(p, id) }
 	c.sendMailbox(r.Context(), out, at, drains)
 }
 

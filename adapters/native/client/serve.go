@@ -73,5 +73,5 @@ func (c *Client) CallTool(ctx context.Context, name string, input json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	return json.RawMessage(v.Get("output").Clone()), nil
+	return v.Get("output").Clone(), nil
 }
