@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,10 +90,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 		h.Count("refused." + string(core.AsFault(err).Code))
 		return nil, err
 	}
-	from := s.identity.Principal
-	if o.For.ID != "" {
-		from = o.For
-	}
+	from := cmp.Or(o.For, s.identity.Principal)
 	causes, hops, denied := s.causes(req.Cause, from)
 	req.Cause = "" // until it is checked
 	if c, ok := h.foreignCause(from, req.To.Agent(), o.Above); ok {
@@ -129,10 +127,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	}
 	defer h.admitted.Done()
 	if err == nil {
-		err = h.afford(t.Task)
-	}
-	if err == nil {
-		err = h.begin(t, o.Private)
+		err = h.start(t, o.Private)
 	}
 	if err == nil {
 		h.record(t)
@@ -144,6 +139,14 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 		return nil, f
 	}
 	return t.Task, f
+}
+
+// start begins a task that its requester can afford.
+func (h *Hub) start(t *job, private bool) error {
+	if err := h.afford(t.Task); err != nil {
+		return err
+	}
+	return h.begin(t, private)
 }
 
 // chainsOf returns the chains of causes.
