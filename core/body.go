@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -120,6 +122,63 @@ type ApprovalDecided struct {
 	Option string `json:"option,omitempty"`
 	// InputSHA256 is that of the input which was decided on; "" leaves it unsaid.
 	InputSHA256 string `json:"input_sha256,omitempty"`
+}
+
+// QuestionAsked says that the agent, or a tool that it calls, asks people something. It comes from the hub.
+type QuestionAsked struct {
+	// ID names the question: letters, digits and dashes.
+	ID string `json:"id"`
+	// Text is what is asked, Header a word or two about its subject.
+	Text   string `json:"question"`
+	Header string `json:"header,omitempty"`
+	// Options are the choices: one may be selected, or with Several any number. Without options the
+	// answer is text.
+	Options []Option `json:"options,omitempty"`
+	Several bool     `json:"multi_select,omitempty"`
+	// Until is when it times out.
+	Until time.Time `json:"until"`
+}
+
+// Option is one choice of a question.
+type Option struct {
+	Label       string `json:"label"`
+	Description string `json:"description,omitempty"`
+}
+
+// QuestionAnswered ends a QuestionAsked. It comes from the hub.
+type QuestionAnswered struct {
+	ID string `json:"id"`
+	// Answered says that somebody answered, with labels of the options, a text or both, or with the
+	// content of a form.
+	Answered bool            `json:"answered"`
+	Selected []string        `json:"selected,omitempty"`
+	Text     string          `json:"custom_text,omitempty"`
+	Content  json.RawMessage `json:"content,omitempty"`
+	// Reason says why there is no answer: a reason below, or the code of the fault with which the
+	// question was refused.
+	Reason string `json:"reason,omitempty"`
+	// By is the id of the principal who answered or dismissed it; "" for nobody.
+	By string `json:"by,omitempty"`
+}
+
+// The reasons why a question has no answer.
+const (
+	QuestionTimedOut  = "timeout"
+	QuestionDismissed = "dismissed"
+	QuestionTaskEnded = "task_ended"
+	QuestionLeft      = "left" // who asked it is gone
+)
+
+// Words returns what was answered in one line: the selected labels, the content and the text, or why there is no
+// answer.
+func (b QuestionAnswered) Words() string {
+	parts := slices.Clone(b.Selected)
+	for _, more := range []string{string(b.Content), b.Text, b.Reason} {
+		if more != "" {
+			parts = append(parts, more)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Injected is context pushed to the agent while it works. It comes from the requester.

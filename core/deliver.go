@@ -15,6 +15,8 @@ func (ToolState) Kind() Kind         { return KindToolState }
 func (ToolResult) Kind() Kind        { return KindToolResult }
 func (ApprovalRequested) Kind() Kind { return KindApprovalRequested }
 func (ApprovalDecided) Kind() Kind   { return KindApprovalDecided }
+func (QuestionAsked) Kind() Kind     { return KindQuestionAsked }
+func (QuestionAnswered) Kind() Kind  { return KindQuestionAnswered }
 func (Injected) Kind() Kind          { return KindInjected }
 func (InjectionAnswered) Kind() Kind { return KindInjectionAnswered }
 func (File) Kind() Kind              { return KindFile }
@@ -38,6 +40,8 @@ func (b ToolState) deliver(e Event, s Sink) error         { return s.ToolState(e
 func (b ToolResult) deliver(e Event, s Sink) error        { return s.ToolResult(e, b) }
 func (b ApprovalRequested) deliver(e Event, s Sink) error { return s.ApprovalRequested(e, b) }
 func (b ApprovalDecided) deliver(e Event, s Sink) error   { return s.ApprovalDecided(e, b) }
+func (b QuestionAsked) deliver(e Event, s Sink) error     { return s.QuestionAsked(e, b) }
+func (b QuestionAnswered) deliver(e Event, s Sink) error  { return s.QuestionAnswered(e, b) }
 func (b Injected) deliver(e Event, s Sink) error          { return s.Injected(e, b) }
 func (b InjectionAnswered) deliver(e Event, s Sink) error { return s.InjectionAnswered(e, b) }
 func (b File) deliver(e Event, s Sink) error              { return s.File(e, b) }
@@ -72,6 +76,20 @@ func (b ApprovalRequested) size() int {
 }
 func (b ApprovalDecided) size() int {
 	return len(b.ID) + len(b.By) + len(b.Reason) + len(b.Option) + len(b.InputSHA256) + 88
+}
+func (b QuestionAsked) size() int {
+	n := len(b.ID) + len(b.Text) + len(b.Header) + 96
+	for _, o := range b.Options {
+		n += len(o.Label) + len(o.Description) + 32
+	}
+	return n
+}
+func (b QuestionAnswered) size() int {
+	n := len(b.ID) + len(b.Text) + len(b.Content) + len(b.Reason) + len(b.By) + 112
+	for _, label := range b.Selected {
+		n += len(label) + 16
+	}
+	return n
 }
 func (b Injected) size() int          { return len(b.ID) + len(b.Content) + len(b.Source) + len(b.Claimed) + 72 }
 func (b InjectionAnswered) size() int { return len(b.ID) + len(b.Reason) + 40 }

@@ -112,6 +112,8 @@ type Sink interface {
 	ToolState(Event, ToolState) error
 	ToolResult(Event, ToolResult) error
 	ApprovalRequested(Event, ApprovalRequested) error
+	QuestionAsked(Event, QuestionAsked) error
+	QuestionAnswered(Event, QuestionAnswered) error
 	InjectionAnswered(Event, InjectionAnswered) error
 	File(Event, File) error
 	Usage(Event, Usage) error

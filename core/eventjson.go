@@ -60,6 +60,8 @@ var bodyReaders = [...]func([]byte) (Body, error){
 	KindToolResult:        readAs[ToolResult],
 	KindApprovalRequested: readAs[ApprovalRequested],
 	KindApprovalDecided:   readAs[ApprovalDecided],
+	KindQuestionAsked:     readAs[QuestionAsked],
+	KindQuestionAnswered:  readAs[QuestionAnswered],
 	KindInjected:          readAs[Injected],
 	KindInjectionAnswered: readAs[InjectionAnswered],
 	KindFile:              readAs[File],

@@ -114,6 +114,10 @@ func oneOfEach() []core.Event {
 		core.Done{},
 		core.Failed{Fault: core.NewFault(core.CodeInternal, core.InternalMessage)},
 		core.Cancelled{Reason: "changed my mind"},
+		core.QuestionAsked{ID: "q1", Text: "Which?", Header: "Way", Options: []core.Option{{Label: "left", Description: "the short one"}, {Label: "right"}}, Several: true, Until: at},
+		core.QuestionAnswered{ID: "q1", Answered: true, Selected: []string{"left"}, Text: "if it is dry", By: "ana"},
+		core.QuestionAnswered{ID: "q2", Answered: true, Content: json.RawMessage(`{"n":1}`), By: "ana"},
+		core.QuestionAnswered{ID: "q3", Reason: core.QuestionTimedOut},
 	}
 	events := make([]core.Event, 0, len(bodies)+3)
 	for i, b := range bodies {

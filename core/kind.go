@@ -20,6 +20,8 @@ const (
 	KindToolResult
 	KindApprovalRequested
 	KindApprovalDecided
+	KindQuestionAsked
+	KindQuestionAnswered
 	KindInjected
 	KindInjectionAnswered
 	KindFile
@@ -34,8 +36,8 @@ const (
 
 var kindNames = [...]string{
 	"", "opened", "assigned", "accepted", "session_started", "session_lost", "thinking", "text",
-	"tool_call", "tool_state", "tool_result", "approval_requested", "approval_decided", "injected",
-	"injection_answered", "file", "usage", "retrying", "cancel_requested", "foreign", "done", "failed", "cancelled",
+	"tool_call", "tool_state", "tool_result", "approval_requested", "approval_decided", "question_asked",
+	"question_answered", "injected", "injection_answered", "file", "usage", "retrying", "cancel_requested", "foreign", "done", "failed", "cancelled",
 }
 
 // Kinds returns every kind, in order.
@@ -72,7 +74,7 @@ func (k Kind) Ends() bool { return k >= KindDone && int(k) < len(kindNames) }
 // task is not given to another agent.
 func (k Kind) Output() bool {
 	switch k {
-	case KindThinking, KindText, KindToolCall, KindToolState, KindToolResult, KindApprovalRequested, KindFile, KindForeign:
+	case KindThinking, KindText, KindToolCall, KindToolState, KindToolResult, KindApprovalRequested, KindQuestionAsked, KindFile, KindForeign:
 		return true
 	}
 	return false

@@ -37,7 +37,7 @@ func TestWhatIsNoKindHasNoNameAndIsNotRead(t *testing.T) {
 			t.Errorf("%q: got %s and %v, want no kind", name, k, ok)
 		}
 	}
-	for k, want := range map[core.Kind]string{0: "kind(0)", core.KindCancelled + 1: "kind(23)", 255: "kind(255)"} {
+	for k, want := range map[core.Kind]string{0: "kind(0)", core.KindCancelled + 1: "kind(25)", 255: "kind(255)"} {
 		if got := k.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -51,7 +51,7 @@ func TestWhatHoldsOfEachKind(t *testing.T) {
 	ends := []core.Kind{core.KindDone, core.KindFailed, core.KindCancelled}
 	output := []core.Kind{
 		core.KindThinking, core.KindText, core.KindToolCall, core.KindToolState, core.KindToolResult,
-		core.KindApprovalRequested, core.KindFile, core.KindForeign,
+		core.KindApprovalRequested, core.KindQuestionAsked, core.KindFile, core.KindForeign,
 	}
 	forAgent := []core.Kind{core.KindAssigned, core.KindApprovalDecided, core.KindInjected, core.KindCancelRequested}
 	for _, k := range core.Kinds() {
@@ -180,6 +180,12 @@ func (s *recordingSink) ToolState(core.Event, core.ToolState) error {
 func (s *recordingSink) Injected(core.Event, core.Injected) error { return s.note(core.KindInjected) }
 func (s *recordingSink) File(core.Event, core.File) error         { return s.note(core.KindFile) }
 func (s *recordingSink) Usage(core.Event, core.Usage) error       { return s.note(core.KindUsage) }
+func (s *recordingSink) QuestionAsked(core.Event, core.QuestionAsked) error {
+	return s.note(core.KindQuestionAsked)
+}
+func (s *recordingSink) QuestionAnswered(core.Event, core.QuestionAnswered) error {
+	return s.note(core.KindQuestionAnswered)
+}
 func (s *recordingSink) Retrying(core.Event, core.Retrying) error { return s.note(core.KindRetrying) }
 func (s *recordingSink) Done(core.Event, core.Done) error         { return s.note(core.KindDone) }
 func (s *recordingSink) Failed(core.Event, core.Failed) error     { return s.note(core.KindFailed) }

@@ -258,6 +258,12 @@ func (t *translator) ApprovalDecided(e core.Event, b core.ApprovalDecided) error
 	return nil
 }
 
+// QuestionAsked implements [core.Sink]: the view of the questions tells it, to who may answer.
+func (t *translator) QuestionAsked(core.Event, core.QuestionAsked) error { return nil }
+
+// QuestionAnswered implements [core.Sink].
+func (t *translator) QuestionAnswered(core.Event, core.QuestionAnswered) error { return nil }
+
 // because returns a text for people with its reason, if there is one.
 func because(text, reason string) string {
 	if reason == "" {

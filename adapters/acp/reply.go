@@ -94,7 +94,7 @@ func (s *session) handleProgress(ctx context.Context, e wire.Envelope, a *assign
 		return s.refuseIf(ctx, e, err)
 	}
 	switch body.(type) {
-	case core.ApprovalRequested, core.ApprovalDecided, core.Injected, core.Retrying:
+	case core.ApprovalRequested, core.ApprovalDecided, core.QuestionAsked, core.QuestionAnswered, core.Injected, core.Retrying:
 		s.hub.Count("acp.refused." + body.Kind().String())
 		s.opts.Link.Frames.Event(a.task, true, body.Kind(), 0, true)
 		return s.refuseIf(ctx, e, wire.Refusef(wire.CodeUnsupported, "an ACP agent does not say %s: tell of it in text or thinking", body.Kind()))

@@ -110,6 +110,14 @@ func (rs *requesterSink) ApprovalDecided(e core.Event, b core.ApprovalDecided) e
 	return rs.tell(e, b)
 }
 
+func (rs *requesterSink) QuestionAsked(e core.Event, b core.QuestionAsked) error {
+	return rs.tell(e, b)
+}
+
+func (rs *requesterSink) QuestionAnswered(e core.Event, b core.QuestionAnswered) error {
+	return rs.tell(e, b)
+}
+
 func (rs *requesterSink) InjectionAnswered(e core.Event, b core.InjectionAnswered) error {
 	return rs.tell(e, b)
 }

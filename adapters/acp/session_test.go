@@ -171,6 +171,7 @@ var bodiesOfAllKinds = []core.Body{
 	core.Opened{}, core.Assigned{}, core.Accepted{}, core.SessionStarted{Session: "s"}, core.SessionLost{Reason: "r"}, core.Thinking{Text: "hm"},
 	core.Text{Text: "ro"}, core.ToolCall{ID: "t", Name: "n", Input: "{}"}, core.ToolState{ID: "t", State: core.ToolRunning},
 	core.ToolResult{ID: "t", Output: "o"}, core.ApprovalRequested{ID: "t", Name: "n", Input: "{}"}, core.ApprovalDecided{ID: "t", By: "hub"},
+	core.QuestionAsked{ID: "q", Text: "which?"}, core.QuestionAnswered{ID: "q", Answered: true, Text: "that"},
 	core.Injected{ID: "i", Content: "c", Priority: core.InjectionNormal}, core.InjectionAnswered{ID: "i"}, core.File{Name: "f", Data: []byte{0}},
 	core.Usage{Output: 1}, core.Retrying{Attempt: 1, Agent: "a", Fault: core.NewFault(core.CodeOverloaded, "later")}, core.CancelRequested{By: "hub"},
 	core.ForeignFrame{Dialect: "coven", Name: "x"}, core.Done{}, core.Failed{Fault: core.NewFault(core.CodeInternal, "oops")}, core.Cancelled{Reason: "no"},

@@ -171,6 +171,19 @@ var eventOf = map[core.Kind]*rapid.Generator[core.Body]{
 			ID: anID.Draw(t, "id"), Approved: rapid.Bool().Draw(t, "approved"), All: rapid.Bool().Draw(t, "all"), By: word.Draw(t, "by"), Reason: word.Draw(t, "reason"),
 		}
 	}),
+	core.KindQuestionAsked: drawn(func(t *rapid.T) core.Body {
+		option := rapid.Custom(func(t *rapid.T) core.Option { return core.Option{Label: word.Draw(t, "label"), Description: word.Draw(t, "description")} })
+		return core.QuestionAsked{
+			ID: anID.Draw(t, "id"), Text: word.Draw(t, "text"), Header: word.Draw(t, "header"), Several: rapid.Bool().Draw(t, "several"),
+			Options: rapid.SliceOfN(option, 1, 3).Draw(t, "options"), Until: time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "until"), 0).UTC(),
+		}
+	}),
+	core.KindQuestionAnswered: drawn(func(t *rapid.T) core.Body {
+		return core.QuestionAnswered{
+			ID: anID.Draw(t, "id"), Answered: rapid.Bool().Draw(t, "answered"), Selected: rapid.SliceOfN(word, 1, 3).Draw(t, "selected"),
+			Text: word.Draw(t, "text"), Reason: word.Draw(t, "reason"), By: word.Draw(t, "by"),
+		}
+	}),
 	core.KindInjected: drawn(func(t *rapid.T) core.Body {
 		return core.Injected{
 			ID: anID.Draw(t, "id"), Content: word.Draw(t, "content"), Source: word.Draw(t, "source"),

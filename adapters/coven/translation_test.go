@@ -19,6 +19,7 @@ var samples = map[core.Kind]core.Body{
 	core.KindAccepted: core.Accepted{}, core.KindSessionStarted: core.SessionStarted{}, core.KindSessionLost: core.SessionLost{},
 	core.KindThinking: core.Thinking{}, core.KindText: core.Text{}, core.KindToolCall: core.ToolCall{}, core.KindToolState: core.ToolState{},
 	core.KindToolResult: core.ToolResult{}, core.KindApprovalRequested: core.ApprovalRequested{}, core.KindApprovalDecided: core.ApprovalDecided{},
+	core.KindQuestionAsked: core.QuestionAsked{}, core.KindQuestionAnswered: core.QuestionAnswered{},
 	core.KindInjected: core.Injected{ID: "i"}, core.KindInjectionAnswered: core.InjectionAnswered{}, core.KindFile: core.File{}, core.KindUsage: core.Usage{},
 	core.KindRetrying: core.Retrying{}, core.KindCancelRequested: core.CancelRequested{}, core.KindForeign: core.Assigned{Agent: "a", Attempt: 1},
 	core.KindDone: core.Done{}, core.KindFailed: core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")}, core.KindCancelled: core.Cancelled{},

@@ -287,7 +287,7 @@ func TestAFormOfAnAgentIsShownAsItIs(t *testing.T) {
 			said := make(chan string, 1)
 			go func() {
 				o, err := s.coder.AskPeople(context.Background(), task.ID(), question.Question{
-					Text: "Which day? Answer in words.", Options: []question.Option{{Label: "No"}},
+					Text: "Which day? Answer in words.", Options: []core.Option{{Label: "No"}},
 					Form: &question.Form{Message: "Which day?", Schema: json.RawMessage(schema), Decline: "No"},
 				})
 				out, _ := json.Marshal(o)

@@ -289,6 +289,22 @@ func (t *turn) Retrying(e core.Event, b core.Retrying) error {
 	return t.fold(e.Body.Kind(), "%s failed (%s): another agent is tried", b.Agent, b.Fault.Message)
 }
 
+// QuestionAsked tells in a conversation that is loaded what the user was asked by a form.
+func (t *turn) QuestionAsked(e core.Event, b core.QuestionAsked) error {
+	if !t.replayed {
+		return t.failure
+	}
+	return t.fold(e.Body.Kind(), "%s asks: %s", t.task.Agent(), b.Text)
+}
+
+// QuestionAnswered tells in a conversation that is loaded what was answered.
+func (t *turn) QuestionAnswered(e core.Event, b core.QuestionAnswered) error {
+	if !t.replayed {
+		return t.failure
+	}
+	return t.fold(e.Body.Kind(), "%s: %s", cmp.Or(b.By, "nobody answers"), b.Words())
+}
+
 // Injected shows what somebody else told the agent meanwhile.
 func (t *turn) Injected(e core.Event, b core.Injected) error {
 	t.conv.c.count("folded." + e.Body.Kind().String())

@@ -51,7 +51,7 @@ func (g *testServer) askingPack(forms ...question.Form) {
 	find := func(execution string) {
 		said := []question.Outcome{}
 		for _, form := range forms {
-			q := question.Question{Text: form.Message + "\nAnswer in words.", Options: []question.Option{{Label: form.Decline}}, Form: &form}
+			q := question.Question{Text: form.Message + "\nAnswer in words.", Options: []core.Option{{Label: form.Decline}}, Form: &form}
 			o, err := pack.AskCaller(g.t.Context(), execution, q)
 			if err != nil {
 				_ = pack.AnswerTool(execution, tool.Result{Fault: core.AsFault(err)}) // the call may be gone
@@ -152,7 +152,7 @@ func TestTwoQuestionsOfOneNameAreAskedAndAnsweredEach(t *testing.T) {
 	said := make(chan string, 2)
 	for range 2 {
 		go func() {
-			o, err := pack.AskCaller(t.Context(), e.ID, question.Question{Text: "Where?", Form: &placeForm, Options: []question.Option{{Label: placeForm.Decline}}})
+			o, err := pack.AskCaller(t.Context(), e.ID, question.Question{Text: "Where?", Form: &placeForm, Options: []core.Option{{Label: placeForm.Decline}}})
 			said <- fmt.Sprint(string(o.Content), err)
 		}()
 	}
@@ -208,7 +208,7 @@ func TestARepeatedAnswerWhileTheToolRunsDoesNotSayThatItIsUnknown(t *testing.T) 
 	e := execute()
 	said := make(chan question.Outcome, 1)
 	go func() {
-		o, err := pack.AskCaller(t.Context(), e.ID, question.Question{Text: "Where?", Form: &placeForm, Options: []question.Option{{Label: placeForm.Decline}}})
+		o, err := pack.AskCaller(t.Context(), e.ID, question.Question{Text: "Where?", Form: &placeForm, Options: []core.Option{{Label: placeForm.Decline}}})
 		if err != nil {
 			t.Error(err)
 		}
@@ -270,7 +270,7 @@ func TestACallOfAToolWhoseClientDoesNotReturnIsWithdrawn(t *testing.T) {
 		e := execute()
 		said := make(chan string, 1)
 		ask := func(until time.Duration) {
-			o, err := pack.AskCaller(t.Context(), e.ID, question.Question{Text: "Where?", Form: &placeForm, Options: []question.Option{{Label: placeForm.Decline}}, Until: time.Now().Add(until)})
+			o, err := pack.AskCaller(t.Context(), e.ID, question.Question{Text: "Where?", Form: &placeForm, Options: []core.Option{{Label: placeForm.Decline}}, Until: time.Now().Add(until)})
 			said <- o.Reason + fmt.Sprint(err)
 		}
 		go ask(5 * time.Second)
@@ -296,7 +296,7 @@ func TestAnAnswerOfAToolThatCameMeanwhileIsThereWhenTheClientReturns(t *testing.
 		done := g.direct(server, find(canAsk, ""))
 		e := execute()
 		go func() {
-			_, _ = pack.AskCaller(t.Context(), e.ID, question.Question{Text: "Where?", Form: &placeForm, Options: []question.Option{{Label: placeForm.Decline}}, Until: time.Now().Add(time.Second)})
+			_, _ = pack.AskCaller(t.Context(), e.ID, question.Question{Text: "Where?", Form: &placeForm, Options: []core.Option{{Label: placeForm.Decline}}, Until: time.Now().Add(time.Second)})
 			_ = pack.AnswerTool(e.ID, tool.Result{Output: json.RawMessage(`"nowhere"`)})
 		}()
 		r := (<-done).required()

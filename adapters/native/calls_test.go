@@ -358,7 +358,7 @@ func TestAPackShowsProgressAsksAndLearnsThatNobodyWaits(t *testing.T) {
 			}()
 		}
 		ask(func() (question.Outcome, error) {
-			return pack.AskCaller(s.Context(), execution, question.Question{Text: "Deeper?", Options: []question.Option{{Label: "yes"}, {Label: "no"}}})
+			return pack.AskCaller(s.Context(), execution, question.Question{Text: "Deeper?", Options: []core.Option{{Label: "yes"}, {Label: "no"}}})
 		})
 		answer := func(want string) {
 			t.Helper()

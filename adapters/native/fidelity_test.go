@@ -22,7 +22,7 @@ import (
 func byAgent() (kinds []core.Kind) {
 	for _, k := range core.Kinds() {
 		switch k {
-		case core.KindOpened, core.KindRetrying:
+		case core.KindOpened, core.KindQuestionAsked, core.KindQuestionAnswered, core.KindRetrying:
 		default:
 			if !k.ForAgent() {
 				kinds = append(kinds, k)

@@ -17,10 +17,11 @@ var Translation = core.Translation{
 		core.KindCancelled:       toldEnd,
 	}),
 	FromRequester: table(map[core.Kind]string{
-		core.KindOpened:          "call open",
-		core.KindApprovalDecided: "call decide",
-		core.KindInjected:        "call inject",
-		core.KindCancelRequested: "call cancel",
+		core.KindOpened:           "call open",
+		core.KindApprovalDecided:  "call decide",
+		core.KindQuestionAnswered: "call answer",
+		core.KindInjected:         "call inject",
+		core.KindCancelRequested:  "call cancel",
 	}),
 	ToRequester: everything(),
 	Commands: core.CommandTable{
@@ -59,6 +60,7 @@ var fromAgent = map[core.Kind]string{
 	core.KindToolState:         "event",
 	core.KindToolResult:        "event",
 	core.KindApprovalRequested: "event",
+	core.KindQuestionAsked:     "call ask",
 	core.KindInjectionAnswered: "event",
 	core.KindFile:              "event",
 	core.KindUsage:             "event",

@@ -146,6 +146,12 @@ func (r *requesterSink) ApprovalRequested(e core.Event, _ core.ApprovalRequested
 func (r *requesterSink) ApprovalDecided(e core.Event, _ core.ApprovalDecided) error {
 	return r.sendOrFold(e)
 }
+func (r *requesterSink) QuestionAsked(e core.Event, _ core.QuestionAsked) error {
+	return r.sendOrFold(e)
+}
+func (r *requesterSink) QuestionAnswered(e core.Event, _ core.QuestionAnswered) error {
+	return r.sendOrFold(e)
+}
 func (r *requesterSink) InjectionAnswered(e core.Event, _ core.InjectionAnswered) error {
 	return r.sendOrFold(e)
 }

@@ -16,7 +16,8 @@ import (
 var samples = []core.Body{
 	core.Assigned{Agent: "other", Attempt: 1}, core.Accepted{}, core.SessionStarted{Session: "s"}, core.SessionLost{Reason: "gone"}, core.Thinking{Text: "hm"},
 	core.Text{Text: "hello"}, core.ToolCall{ID: "c", Name: "n"}, core.ToolState{ID: "c", State: core.ToolRunning}, core.ToolResult{ID: "c"},
-	core.ApprovalRequested{ID: "c", Name: "n"}, core.ApprovalDecided{ID: "c"}, core.Injected{ID: "i"}, core.InjectionAnswered{ID: "i"},
+	core.ApprovalRequested{ID: "c", Name: "n"}, core.ApprovalDecided{ID: "c"}, core.QuestionAsked{ID: "q", Text: "which?"},
+	core.QuestionAnswered{ID: "q", Answered: true, Text: "that"}, core.Injected{ID: "i"}, core.InjectionAnswered{ID: "i"},
 	core.File{Name: "f"}, core.Usage{Input: 1}, core.Retrying{Attempt: 1, Agent: "b", Fault: core.NewFault(core.CodeOverloaded, "full")},
 	core.CancelRequested{By: "hub"}, core.ForeignFrame{Dialect: "other", Name: "dance"},
 	core.Done{}, core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")}, core.Cancelled{Reason: "enough"}, core.Opened{},

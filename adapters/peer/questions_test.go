@@ -54,7 +54,7 @@ type outcomeOf struct {
 func askPeople(t testing.TB, agent *hub.Session, id core.TaskID) <-chan outcomeOf {
 	done := make(chan outcomeOf, 1)
 	go func() {
-		o, err := agent.AskPeople(t.Context(), id, question.Question{Text: "Which day?", Options: []question.Option{{Label: "Monday"}, {Label: "Friday"}}})
+		o, err := agent.AskPeople(t.Context(), id, question.Question{Text: "Which day?", Options: []core.Option{{Label: "Monday"}, {Label: "Friday"}}})
 		done <- outcomeOf{o, err}
 	}()
 	return done

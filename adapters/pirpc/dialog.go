@@ -225,7 +225,7 @@ func questionOf(d *wire.Dialog) question.Question {
 		q.Until = time.Now().Add(d.Timeout)
 	}
 	for _, option := range d.Options {
-		q.Options = append(q.Options, question.Option{Label: option})
+		q.Options = append(q.Options, core.Option{Label: option})
 	}
 	switch {
 	case d.Placeholder != "":

@@ -19,6 +19,8 @@ var Translation = core.Translation{
 		core.KindToolResult:        fromAgent,
 		core.KindApprovalRequested: fromAgent,
 		core.KindApprovalDecided:   {How: core.Native, With: "POST /v1/tasks/{id}/decisions"},
+		core.KindQuestionAsked:     {How: core.Internal, With: "the hub says it"},
+		core.KindQuestionAnswered:  {How: core.Native, With: "POST /v1/questions/{id}"},
 		core.KindInjected:          {How: core.Native, With: "POST /v1/tasks/{id}/inject"},
 		core.KindInjectionAnswered: {How: core.Internal, With: "the agent or the hub sends it"},
 		core.KindFile:              {How: core.Folded, With: "attachments of POST /v1/tasks"},

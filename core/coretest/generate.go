@@ -77,6 +77,18 @@ var bodies = map[core.Kind]*rapid.Generator[core.Body]{
 	core.KindApprovalDecided: body(func(t *rapid.T) core.ApprovalDecided {
 		return core.ApprovalDecided{ID: id(t, "id"), Approved: flip(t, "approved"), All: flip(t, "all"), By: id(t, "by"), Reason: words(t, "reason"), Option: words(t, "option"), InputSHA256: words(t, "input_sha256")}
 	}),
+	core.KindQuestionAsked: body(func(t *rapid.T) core.QuestionAsked {
+		option := rapid.Custom(func(t *rapid.T) core.Option {
+			return core.Option{Label: words(t, "label"), Description: words(t, "description")}
+		})
+		return core.QuestionAsked{ID: id(t, "id"), Text: words(t, "question"), Header: words(t, "header"), Options: some(t, "options", option), Several: flip(t, "multi_select"), Until: moment().Draw(t, "until")}
+	}),
+	core.KindQuestionAnswered: body(func(t *rapid.T) core.QuestionAnswered {
+		return core.QuestionAnswered{
+			ID: id(t, "id"), Answered: flip(t, "answered"), Selected: some(t, "selected", rapid.String()), Text: words(t, "custom_text"),
+			Content: perhapsJSON(t, "content"), Reason: words(t, "reason"), By: words(t, "by"),
+		}
+	}),
 	core.KindInjected: body(func(t *rapid.T) core.Injected {
 		priority := core.InjectionPriority(rapid.Uint8Range(0, uint8(core.InjectionDeferred)).Draw(t, "priority"))
 		return core.Injected{ID: id(t, "id"), Content: words(t, "content"), Priority: priority, Source: words(t, "source"), Claimed: words(t, "claimed_source"), Trace: core.Trace{Parent: words(t, "traceparent"), State: words(t, "tracestate")}}

@@ -57,8 +57,7 @@ type Promises struct {
 	agents map[core.AgentID]core.Card
 	tasks  map[core.TaskID]*history
 	// working has the tasks that each agent works on.
-	working   map[core.AgentID]map[core.TaskID]struct{}
-	questions questions
+	working map[core.AgentID]map[core.TaskID]struct{}
 }
 
 type history struct {
@@ -74,6 +73,8 @@ type history struct {
 	forgotten bool
 	// moved says that another hub has a part of it.
 	moved bool
+	// asks are the questions that are not settled.
+	asks []string
 	// waited says that people were waited for, in it or in a task below, which moves a default deadline.
 	waited bool
 }
@@ -88,7 +89,7 @@ func Watch(opts *hub.Options) *Promises {
 	p := &Promises{
 		limits: opts.Limits.WithDefaults(), index: opts.Index, since: core.TaskID(core.NewID()), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer, redact: opts.Redact,
 		agents: map[core.AgentID]core.Card{}, tasks: map[core.TaskID]*history{},
-		working: map[core.AgentID]map[core.TaskID]struct{}{}, questions: questions{},
+		working: map[core.AgentID]map[core.TaskID]struct{}{},
 	}
 	if p.hops <= 0 {
 		p.hops = policy.DefaultHops
@@ -156,6 +157,15 @@ func (p *Promises) Appended(id core.TaskID, e core.Event) {
 		p.assigned(id, t, b)
 	case core.ApprovalRequested:
 		p.waits(id)
+	case core.QuestionAsked:
+		t.asks = append(t.asks, b.ID)
+		p.waits(id)
+	case core.QuestionAnswered:
+		if i := slices.Index(t.asks, b.ID); i >= 0 {
+			t.asks = slices.Delete(t.asks, i, i+1)
+		} else if !t.moved {
+			p.breaks("P1", id, "question %s was settled and is not open", b.ID)
+		}
 	case core.Retrying:
 		delete(p.working[t.agent], id)
 		t.agent = "" // no agent has it until it is assigned again
@@ -168,6 +178,9 @@ func (p *Promises) Appended(id core.TaskID, e core.Event) {
 	}
 	if e.Body.Kind().Ends() {
 		t.ends++
+		if len(t.asks) > 0 {
+			p.breaks("P1", id, "questions %v are open at its end", t.asks)
+		}
 		t.ended = e.At
 		delete(p.working[t.agent], id)
 		// Outside a synctest bubble the race detector makes everything slow.
@@ -277,7 +290,6 @@ func (p *Promises) Broken() []string {
 	p.eager.wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.leftOpen()
 	for id, t := range p.tasks {
 		if t.moved {
 			continue // the cluster has the whole of it

@@ -139,12 +139,12 @@ func (f field) askIn(q *question.Question) {
 }
 
 // options are the labels and the one that declines.
-func options(labels ...string) []question.Option {
-	all := make([]question.Option, 0, len(labels)+1)
+func options(labels ...string) []core.Option {
+	all := make([]core.Option, 0, len(labels)+1)
 	for _, l := range labels {
-		all = append(all, question.Option{Label: l})
+		all = append(all, core.Option{Label: l})
 	}
-	return append(all, question.Option{Label: labelDecline})
+	return append(all, core.Option{Label: labelDecline})
 }
 
 // Ask puts the elicitation to people by ask, again where an answer does not fit, and at most three times. It returns the

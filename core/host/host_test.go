@@ -213,7 +213,7 @@ func TestWhoServesNoMoreFailsWhatRuns(t *testing.T) {
 
 func TestAnAgentAsksThePeopleOfItsTask(t *testing.T) {
 	serve(t, func(ctx context.Context, turn agent.Turn) error {
-		o, err := turn.Ask(ctx, question.Question{Text: "Which?", Options: []question.Option{{Label: "this"}, {Label: "that"}}})
+		o, err := turn.Ask(ctx, question.Question{Text: "Which?", Options: []core.Option{{Label: "this"}, {Label: "that"}}})
 		if err != nil {
 			return err
 		}

@@ -9,18 +9,18 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// closeTools returns records that end tasks which were cut off, each after those that end its open
-// tool calls. read reads what the journal has of a task; one that cannot be read gets its end alone.
-func closeTools(ctx context.Context, ends []journal.Record, read func(context.Context, core.TaskID) ([]core.Event, error)) (all []journal.Record) {
-	open := make([][]core.ToolState, len(ends))
+// closeOpen returns records that end tasks which were cut off, each after those that end its open
+// tool calls and questions. read reads what the journal has of a task; one that cannot be read gets its end alone.
+func closeOpen(ctx context.Context, ends []journal.Record, read func(context.Context, core.TaskID) ([]core.Event, error)) (all []journal.Record) {
+	open := make([][]core.Body, len(ends))
 	eachAtOnce(ends, func(i int, r journal.Record) {
 		events, _ := read(ctx, r.Task) // also those beside a gap
 		open[i] = task.Closing(slices.Values(events), r.Event.Body)
 	})
 	for i, r := range ends {
-		for _, state := range open[i] {
+		for _, b := range open[i] {
 			closed := r
-			closed.Event.Body = state
+			closed.Event.Body = b
 			all = append(all, closed)
 			r.Event.Seq++
 		}

@@ -94,8 +94,7 @@ type Options struct {
 }
 
 // Observer watches a hub, in order. Its methods are called with locks held: they must
-// return at once and must not call the hub. One that is a [question.Observer] is told of
-// questions too.
+// return at once and must not call the hub.
 type Observer interface {
 	// Joined and Left tell which agents are connected. Joined comes again whenever a card
 	// changes.
@@ -211,9 +210,7 @@ func New(opts Options) *Hub {
 		},
 		Reserved: isBuiltin, Schema: opts.Schema, Count: h.Count, Elsewhere: h.elsewherePack, Tell: h.tellPacks,
 	})
-	watcher, _ := h.observer.(question.Observer)
-	waiting := &askedFor{hub: h, tasks: map[string][]*task.Task{}, next: watcher}
-	h.questions = question.NewBook(question.Options{Schema: opts.Schema, Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: waiting, Tell: h.tellQuestion})
+	h.questions = question.NewBook(question.Options{Schema: opts.Schema, Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Settled: h.questionSettled, Tell: h.tellQuestion})
 	h.threads = thread.NewBook(h.limits.Threads, h.threadBytes())
 	h.index = thread.NewIndex(thread.IndexTasks)
 	h.talk = newConversations(h.limits.Threads)

@@ -33,14 +33,14 @@ func (h *Hub) Inherit(ctx context.Context, e journal.Estate) (rest func(context.
 	})
 	if err == nil && len(cut) > 0 {
 		h.log.Warn("tasks of a hub that is gone were running", "hub", e.Life().Hub, "tasks", len(cut))
-		err = e.Append(ctx, closeTools(ctx, cut, h.readStored)...)
+		err = e.Append(ctx, closeOpen(ctx, cut, h.readStored)...)
 	}
 	if err != nil {
 		return nil, err
 	}
 	all, cut, err := h.bequests(ctx, unsaid, e.Life().Hub, gone)
 	if len(cut) > 0 { // also after an error: what has its end is not read again
-		err = cmp.Or(e.Append(ctx, closeTools(ctx, cut, h.readStored)...), err)
+		err = cmp.Or(e.Append(ctx, closeOpen(ctx, cut, h.readStored)...), err)
 	}
 	if err != nil {
 		h.giveUp(all) // they are looked at again

@@ -97,7 +97,7 @@ func (h *Hub) askFor(p pack.Peer, execution string, q question.Question, asker q
 		return err
 	}
 	request.Question.AskedBy(call.Tool)
-	return h.putQuestion(request)
+	return h.putQuestion(request, caller)
 }
 
 // drop withdraws a question of a pack of that hub, which does not wait any more.

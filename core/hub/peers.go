@@ -194,7 +194,6 @@ func (h *Hub) HubGone(name string) {
 	h.untellSpent(name)
 	h.talk.changed(h.others.up)
 	h.roster.RemoveHub(name)
-	h.questions.HubGone(name)
 	h.packsGone(name)
 	h.topics.HubGone(name)
 	for _, k := range h.keys {
@@ -209,6 +208,7 @@ func (h *Hub) HubGone(name string) {
 		}
 	}
 	h.mu.Unlock()
+	h.questions.HubGone(name) // tasks of this hub may say how a question ended
 	h.refusedBy(name)
 	for _, notice := range notices {
 		h.endNotice(notice, false)

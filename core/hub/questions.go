@@ -156,11 +156,11 @@ var askUserTool = tool.Definition{
 }
 
 type askUserInput struct {
-	Question       string            `json:"question"`
-	Options        []question.Option `json:"options"`
-	MultiSelect    bool              `json:"multi_select"`
-	Header         string            `json:"header"`
-	TimeoutSeconds *int              `json:"timeout_seconds"`
+	Question       string        `json:"question"`
+	Options        []core.Option `json:"options"`
+	MultiSelect    bool          `json:"multi_select"`
+	Header         string        `json:"header"`
+	TimeoutSeconds *int          `json:"timeout_seconds"`
 }
 
 // question returns the question of the input, with the timeout if it names none.
@@ -201,7 +201,7 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, err
 		return nil, err
 	}
 	request.Tasks = s.hub.allQuestioned(tasks, agent)
-	err = s.hub.putQuestion(request)
+	err = s.hub.putQuestion(request, agent)
 	if s.Closed() { // maybe before the question was put
 		s.hub.questions.Leave(s.peer())
 	}
@@ -224,12 +224,37 @@ func (h *Hub) allQuestioned(tasks []*task.Task, agent *Session) []question.Task 
 	return all
 }
 
-func (h *Hub) putQuestion(r question.Request) error {
+// putQuestion puts a question to people, for tasks of the agent. They show it before anybody is asked.
+func (h *Hub) putQuestion(r question.Request, agent *Session) error {
+	asked := r.Question.Event()
+	tasks := make([]core.TaskID, 0, len(r.Tasks))
+	for _, t := range r.Tasks {
+		if job := h.tasks.Get(t.ID); job != nil {
+			_ = job.Ask(agent.peer(), asked) // the book says itself which tasks the agent has
+			tasks = append(tasks, t.ID)
+		}
+	}
 	err := h.questions.Put(r)
+	if err != nil {
+		h.questionSettled(r.Question, tasks, question.Outcome{}, core.AsFault(err))
+	}
 	if errors.Is(err, &core.Fault{Code: core.CodeOverloaded}) {
 		h.Count("refused.question")
 	}
 	return err
+}
+
+// questionSettled says in tasks how a question of theirs ended.
+func (h *Hub) questionSettled(q question.Question, tasks []core.TaskID, o question.Outcome, fault *core.Fault) {
+	settled := o.Event(q.ID)
+	if fault != nil {
+		settled.Reason = string(fault.Code)
+	}
+	for _, id := range tasks {
+		if t := h.tasks.Get(id); t != nil {
+			t.Settle(settled)
+		}
+	}
 }
 
 // AskPeople puts a question of the agent to the people of one of its tasks, and waits for
@@ -244,16 +269,16 @@ func (s *Session) AskPeople(ctx context.Context, id core.TaskID, q question.Ques
 	if w == nil {
 		return question.Outcome{}, s.hub.notHeld(s, id)
 	}
-	return s.hub.askPeople(ctx, q, s.AgentID(), []question.Task{s.hub.questioned(w.job.Task, s)})
+	return s.hub.askPeople(ctx, q, s, w.job.Task)
 }
 
-func (h *Hub) askPeople(ctx context.Context, q question.Question, agent core.AgentID, tasks []question.Task) (question.Outcome, error) {
-	q, err := h.complement(q, agent)
+func (h *Hub) askPeople(ctx context.Context, q question.Question, agent *Session, t *task.Task) (question.Outcome, error) {
+	q, err := h.complement(q, agent.AgentID())
 	if err != nil {
 		return question.Outcome{}, err
 	}
 	a := &asking{settled: make(chan settled, 1)}
-	if err := h.putQuestion(question.Request{Question: q, Asker: a, Tasks: tasks}); err != nil {
+	if err := h.putQuestion(question.Request{Question: q, Asker: a, Tasks: []question.Task{h.questioned(t, agent)}}, agent); err != nil {
 		return question.Outcome{}, err
 	}
 	defer h.questions.Leave(a)

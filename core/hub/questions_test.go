@@ -59,7 +59,7 @@ func TestAQuestionGoesToTheViewersOfItsConversationAndTheFirstAnswerCounts(t *te
 		a.CallTool("c1", "ask_user", []byte(whichDay))
 		got := g.nextQuestion(here)
 		want := question.Question{
-			ID: got.Question.ID, Agent: "a", Tasks: []core.TaskID{task.ID()}, Text: "Which day?", Options: []question.Option{{Label: "Monday"}, {Label: "Friday"}},
+			ID: got.Question.ID, Agent: "a", Tasks: []core.TaskID{task.ID()}, Text: "Which day?", Options: []core.Option{{Label: "Monday"}, {Label: "Friday"}},
 			Since: got.Question.Since, Until: got.Question.Since.Add(24 * time.Hour),
 		}
 		if diff := cmp.Diff(want, got.Question); diff != "" || got.Tag != "sight of ada" {
@@ -284,6 +284,56 @@ func TestAClosedSessionGetsAndAsksNoQuestions(t *testing.T) {
 		}
 		if asked, end := g.nextQuestion(bob), g.nextQuestion(bob); asked.Outcome != nil || end.Outcome == nil || end.Outcome.Reason != "left" {
 			t.Errorf("got %+v and %+v, want the question, and that its agent left", asked, end)
+		}
+	})
+}
+
+func TestAQuestionAndItsAnswerAreEventsOfItsTasks(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, ada := g.asker("a"), g.connect("ada")
+		to, _ := core.ParseAddress("a")
+		one := g.open(ada, core.Request{To: to, Thread: "trip"})
+		here := g.viewer("ada", "trip", "a")
+		a.CallTool("c1", "ask_user", []byte(whichDay))
+		q := g.nextQuestion(here).Question
+		if _, err := here.AnswerQuestion(t.Context(), core.Reply{Question: q.ID, Selected: []string{"Friday"}}); err != nil {
+			t.Fatal(err)
+		}
+		g.nextQuestion(here) // how it ended
+		a.CallTool("c2", "ask_user", []byte(whichDay))
+		second := g.nextQuestion(here).Question
+		g.sleep(24 * time.Hour)
+		a.CallTool("c3", "ask_user", []byte(whichDay))
+		g.report(a, one, core.Done{})
+		events := one.Events()
+		g.wantKinds("the task", events, "opened", "assigned", "question_asked", "question_answered", "question_asked", "question_answered", "question_asked", "question_answered", "done")
+		want := []core.Body{
+			core.QuestionAsked{ID: q.ID, Text: "Which day?", Options: []core.Option{{Label: "Monday"}, {Label: "Friday"}}, Until: q.Until},
+			core.QuestionAnswered{ID: q.ID, Answered: true, Selected: []string{"Friday"}, By: "ada"},
+			core.QuestionAsked{ID: second.ID, Text: "Which day?", Options: []core.Option{{Label: "Monday"}, {Label: "Friday"}}, Until: second.Until},
+			core.QuestionAnswered{ID: second.ID, Reason: core.QuestionTimedOut},
+		}
+		for i, w := range want {
+			if diff := cmp.Diff(w, events[2+i].Body); diff != "" {
+				t.Errorf("event %d (-want +got):\n%s", 3+i, diff)
+			}
+		}
+		if last := events[7].Body.(core.QuestionAnswered); last.Reason != core.QuestionTaskEnded {
+			t.Errorf("the last question: got %+v, want one that ended with the task", last)
+		}
+	})
+}
+
+func TestAQuestionThatNobodyCanBeAskedIsSettledInItsTask(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, ada := g.asker("a"), g.connect("ada")
+		one := g.ask(ada, "a")
+		a.CallTool("c1", "ask_user", []byte(whichDay))
+		g.report(a, one, core.Done{})
+		events := one.Events()
+		g.wantKinds("the task", events, "opened", "assigned", "question_asked", "question_answered", "done")
+		if got := events[3].Body.(core.QuestionAnswered); got.Answered || got.Reason != string(core.CodeUnsupported) {
+			t.Errorf("got %+v, want the reason unsupported", got)
 		}
 	})
 }

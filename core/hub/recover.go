@@ -59,7 +59,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 	if damaged > 0 {
 		h.log.Error("the ends of tasks may be in a damaged part of the journal: whether they were done is unknown", "tasks", damaged)
 	}
-	cut = closeTools(ctx, cut, func(ctx context.Context, id core.TaskID) ([]core.Event, error) { return h.journal.Read(ctx, id, 0, 0) })
+	cut = closeOpen(ctx, cut, func(ctx context.Context, id core.TaskID) ([]core.Event, error) { return h.journal.Read(ctx, id, 0, 0) })
 	if err := h.journal.Append(ctx, cut...); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package question
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,20 +23,12 @@ type Options struct {
 	// Schema compiles the schema of a form, to check what answers it; nil checks nothing. Where it fails, who
 	// asks has to check.
 	Schema func(source []byte) (check func([]byte) error, err error)
-	// Observer is told of every question that was asked here; nil for none.
-	Observer Observer
+	// Settled is told how a question that was asked here ended, before its asker is, and of which of its tasks
+	// have not ended; nil for none. It is called without the lock of the Book.
+	Settled func(q Question, tasks []core.TaskID, o Outcome, fault *core.Fault)
 	// Tell tells the Book of another hub, once and in order, or that hub is reported as gone. It must
 	// not wait and must not call the Book. nil for a hub alone.
 	Tell func(hub string, w Word)
-}
-
-// Observer watches questions. Its methods are called with the lock of the Book held: they
-// must return at once and must not call the Book.
-type Observer interface {
-	// Asked tells of a question that is open.
-	Asked(Question)
-	// Settled tells of its end, exactly once.
-	Settled(id string)
 }
 
 // Book holds the open questions and the views that they are shown to. It is safe for
@@ -51,7 +44,16 @@ type Book struct {
 	views   map[Peer]map[any]View
 	settled *lru.Cache[string, struct{}] // the latest settled ones
 	readers *lru.Cache[string, reader]   // those who read the list
+	ended   []ended                      // those of which unlock tells
 	stopped *core.Fault
+}
+
+// ended is a question that was asked here and is settled.
+type ended struct {
+	*pending
+	tasks   []core.TaskID
+	outcome Outcome
+	fault   *core.Fault
 }
 
 // NewBook makes a Book. Stop ends it.
@@ -151,9 +153,6 @@ func (b *Book) Put(r Request) error {
 	b.ask(q)
 	id := q.ID // not the question: the runtime keeps timers for a while that were stopped
 	q.timer = time.AfterFunc(time.Until(q.Until), func() { b.timeout(id) })
-	if b.opts.Observer != nil {
-		b.opts.Observer.Asked(q.Question)
-	}
 	return nil
 }
 
@@ -220,12 +219,12 @@ func (b *Book) unbindAll(q *pending) {
 // one. It is called when a task has ended or was taken from its agent.
 func (b *Book) TaskEnded(id core.TaskID) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	bound := b.byTask[id]
 	delete(b.byTask, id)
 	for _, q := range bound {
 		if delete(q.bound, id); len(q.bound) == 0 {
-			b.settle(q, Outcome{Reason: reasonTaskEnded}, nil)
+			b.settle(q, Outcome{Reason: core.QuestionTaskEnded}, nil)
 		}
 	}
 }
@@ -233,12 +232,12 @@ func (b *Book) TaskEnded(id core.TaskID) {
 // Leave removes the views of a peer, and settles the questions that it asked.
 func (b *Book) Leave(p Peer) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	for tag := range b.views[p] {
 		b.unwatch(place{p, tag})
 	}
 	for _, q := range b.selected(func(q *pending) bool { return q.home == "" && q.asker == p }) {
-		b.settle(q, Outcome{Reason: reasonLeft}, nil)
+		b.settle(q, Outcome{Reason: core.QuestionLeft}, nil)
 	}
 }
 
@@ -246,23 +245,23 @@ func (b *Book) Leave(p Peer) {
 // it.
 func (b *Book) Stop(reason *core.Fault) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	b.stopped = reason
 	for _, q := range b.selected(nil) {
-		b.settle(q, Outcome{Reason: reasonLeft}, reason)
+		b.settle(q, Outcome{Reason: core.QuestionLeft}, reason)
 	}
 }
 
 func (b *Book) timeout(id string) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	if q := b.open[id]; q != nil {
-		b.settle(q, Outcome{Reason: reasonTimeout}, nil)
+		b.settle(q, Outcome{Reason: core.QuestionTimedOut}, nil)
 	}
 }
 
-// settle settles a question, if it is open: it tells the asker, and every view that shows
-// the question. Callers hold mu.
+// settle settles a question, if it is open: it tells every view that shows the question, and unlock the asker.
+// Callers hold mu.
 func (b *Book) settle(q *pending, o Outcome, fault *core.Fault) {
 	if b.open[q.ID] != q {
 		return
@@ -276,12 +275,23 @@ func (b *Book) settle(q *pending, o Outcome, fault *core.Fault) {
 		return
 	}
 	b.own--
+	b.ended = append(b.ended, ended{q, slices.Sorted(maps.Keys(q.bound)), o, fault})
 	b.unbindAll(q)
 	q.timer.Stop()
 	b.tell(Word{Settled: &Settled{q.ID, o, o.By}})
-	q.asker.Settled(q.ref, o, fault)
-	if b.opts.Observer != nil {
-		b.opts.Observer.Settled(q.ID)
+}
+
+// unlock unlocks the Book, and then tells how questions ended while it was locked: who is told may hold a task
+// whose end waits for the Book.
+func (b *Book) unlock() {
+	ended := b.ended
+	b.ended = nil
+	b.mu.Unlock()
+	for _, q := range ended {
+		if b.opts.Settled != nil {
+			b.opts.Settled(q.Question, q.tasks, q.outcome, q.fault)
+		}
+		q.asker.Settled(q.ref, q.outcome, q.fault)
 	}
 }
 
@@ -336,7 +346,7 @@ func (b *Book) List(p core.Principal, thread core.ThreadID) []Question {
 // hub is answered there: see [Book.Home].
 func (b *Book) Answer(by core.Principal, r core.Reply) (Outcome, error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	q, o, err := b.check(by, r, false)
 	if err == nil {
 		b.settle(q, o, nil)

@@ -74,7 +74,7 @@ func ask(id string, asker question.Peer, tasks ...question.Task) question.Reques
 	now := time.Now()
 	return question.Request{
 		Question: question.Question{
-			ID: id, Agent: "a", Text: "Which day?", Options: []question.Option{{Label: "Mon"}, {Label: "Fri"}}, Since: now, Until: now.Add(time.Minute),
+			ID: id, Agent: "a", Text: "Which day?", Options: []core.Option{{Label: "Mon"}, {Label: "Fri"}}, Since: now, Until: now.Add(time.Minute),
 		},
 		Asker: asker, Ref: "call " + id, Tasks: tasks,
 	}
@@ -272,16 +272,18 @@ func TestAStoppedBookSettlesEverythingAndRefusesMore(t *testing.T) {
 	wantFault(t, "a question to a stopped book", b.Put(ask("q2", asker)), core.CodeUnreachable)
 }
 
-// observer counts how often each question was settled.
-type observer struct{ settled map[string]int }
-
-func (o *observer) Asked(q question.Question) { o.settled[q.ID] = 0 }
-func (o *observer) Settled(id string)         { o.settled[id]++ }
-
 func TestAQuestionIsSettledOnceWhateverEndsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		seen := &observer{map[string]int{}}
-		b := question.NewBook(question.Options{Limit: 1000, MayAnswer: func(core.Principal, core.AgentID, core.Principal) bool { return true }, Observer: seen})
+		var counts sync.Mutex
+		seen := map[string]int{}
+		b := question.NewBook(question.Options{
+			Limit: 1000, MayAnswer: func(core.Principal, core.AgentID, core.Principal) bool { return true },
+			Settled: func(q question.Question, _ []core.TaskID, _ question.Outcome, _ *core.Fault) {
+				counts.Lock()
+				defer counts.Unlock()
+				seen[q.ID]++
+			},
+		})
 		var life sync.WaitGroup
 		askers := make([]*peer, 200)
 		for i := range askers {
@@ -311,7 +313,10 @@ func TestAQuestionIsSettledOnceWhateverEndsIt(t *testing.T) {
 		}
 		life.Wait()
 		wantOpen(t, b)
-		for id, n := range seen.settled {
+		synctest.Wait() // for those that time out
+		counts.Lock()
+		defer counts.Unlock()
+		for id, n := range seen {
 			if n != 1 {
 				t.Errorf("question %s was settled %d times, want once", id, n)
 			}

@@ -12,8 +12,9 @@
 //	agent ── Put ──▶ Book ── Show ──▶ people
 //	agent ◀─ Settled ── Book ◀─ Answer ── people
 //
-// A Book has one lock. While it holds it, it calls only peers and the rules on who may
-// read, so callers may hold locks of their own.
+// A Book has one lock. While it holds it, it calls only views, other Books and the rules on who may
+// read. It tells how a question ended, to its asker and to its tasks, without the lock: only who tells of the
+// end of a task may hold the lock of that task.
 //
 // A task, or the connection of a peer, may end while a question or a view is registered.
 // Whoever registers checks again afterwards; whoever ends marks the end first and then

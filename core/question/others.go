@@ -69,11 +69,11 @@ func (b *Book) HubUp(name string) {
 // HubGone settles the questions of another hub, and does not wait for what that says of questions.
 func (b *Book) HubGone(name string) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	delete(b.hubs, name)
 	for _, q := range b.selected(nil) {
 		if q.home == name {
-			b.settle(q, Outcome{Reason: reasonLeft}, nil)
+			b.settle(q, Outcome{Reason: core.QuestionLeft}, nil)
 		} else {
 			b.heard(q, name, nobody)
 		}
@@ -96,7 +96,7 @@ func (b *Book) Home(by core.Principal, r core.Reply) (hub string, err error) {
 // answer.
 func (b *Book) AnswerFrom(by core.Principal, r core.Reply) (Outcome, error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	q, o, err := b.check(by, r, true)
 	if err == nil {
 		b.settle(q, o, nil)
@@ -114,7 +114,7 @@ func (b *Book) tell(w Word) {
 // Hear takes what the Book of another hub says.
 func (b *Book) Hear(from string, w Word) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	switch {
 	case w.Asked != nil:
 		b.hearAsked(from, *w.Asked)
@@ -210,7 +210,7 @@ func (b *Book) heard(q *pending, from string, to audience) {
 	}
 	b.showWider(q)
 	if len(q.shown) == 0 && q.audience == nobody && !b.isAttended(q) {
-		b.settle(q, Outcome{Reason: reasonLeft}, unattended(q.Agent))
+		b.settle(q, Outcome{Reason: core.QuestionLeft}, unattended(q.Agent))
 		return
 	}
 	b.tell(Word{Wider: q.ID})

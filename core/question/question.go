@@ -31,8 +31,8 @@ type Question struct {
 	Header string `json:"header,omitempty"`
 	// Options are the choices: one may be selected, or with Several any number. Without
 	// options the answer is text.
-	Options []Option `json:"options,omitempty"`
-	Several bool     `json:"multi_select,omitempty"`
+	Options []core.Option `json:"options,omitempty"`
+	Several bool          `json:"multi_select,omitempty"`
 	// Form is the question for who can show a form; nil for none. Text and Options ask the same.
 	Form *Form `json:"form,omitempty"`
 	// Since is when it was asked, Until when it times out.
@@ -52,10 +52,9 @@ func (q Question) Size() int {
 	return n
 }
 
-// Option is one choice.
-type Option struct {
-	Label       string `json:"label"`
-	Description string `json:"description,omitempty"`
+// Event returns the question as an event of its tasks.
+func (q Question) Event() core.QuestionAsked {
+	return core.QuestionAsked{ID: q.ID, Text: q.Text, Header: q.Header, Options: q.Options, Several: q.Several, Until: q.Until}
 }
 
 // AskedBy puts the name of the tool that asks in front of what is asked (promise P7): the question is known as one
@@ -94,27 +93,12 @@ type Outcome struct {
 	By core.Principal `json:"-"`
 }
 
-// The reasons why a question has no answer.
-const (
-	reasonTimeout   = "timeout"
-	reasonDismissed = "dismissed"
-	reasonTaskEnded = "task_ended"
-	reasonLeft      = "left"
-)
+// String returns the outcome in words: see [core.QuestionAnswered.Words].
+func (o Outcome) String() string { return o.Event("").Words() }
 
-// String returns the selected labels and the text of the answer, its content, or why there is none.
-func (o Outcome) String() string {
-	parts := slices.Clone(o.Selected)
-	if len(o.Content) > 0 {
-		parts = append(parts, string(o.Content))
-	}
-	if o.Text != "" {
-		parts = append(parts, o.Text)
-	}
-	if o.Reason != "" {
-		parts = append(parts, o.Reason)
-	}
-	return strings.Join(parts, ", ")
+// Event returns the outcome of a question with the id as an event of its tasks.
+func (o Outcome) Event(id string) core.QuestionAnswered {
+	return core.QuestionAnswered{ID: id, Answered: o.Answered, Selected: o.Selected, Text: o.Text, Content: o.Content, Reason: o.Reason, By: o.By.ID}
 }
 
 // Check returns an invalid Fault for a question that nobody could answer, and a too_large one for a form whose
@@ -127,7 +111,7 @@ func (q Question) Check() error {
 		return core.NewFault(core.CodeInvalid, "options: want at least one, or leave them out and the answer is a text")
 	case len(q.Options) > maxOptions:
 		return core.NewFault(core.CodeInvalid, "options: want at most %d", maxOptions)
-	case slices.ContainsFunc(q.Options, func(o Option) bool { return o.Label == "" }):
+	case slices.ContainsFunc(q.Options, func(o core.Option) bool { return o.Label == "" }):
 		return core.NewFault(core.CodeInvalid, "options: each wants a label")
 	case q.Several && len(q.Options) == 0:
 		return core.NewFault(core.CodeInvalid, "multi_select: there are no options to select")
@@ -157,7 +141,7 @@ func (f *Form) check(labels []string) error {
 func (q Question) outcome(a core.Reply, by core.Principal) (Outcome, error) {
 	switch {
 	case a.Dismissed:
-		return Outcome{Reason: reasonDismissed, By: by}, nil
+		return Outcome{Reason: core.QuestionDismissed, By: by}, nil
 	case len(a.Content) > 0 && string(a.Content) != "null":
 		return q.filledIn(a, by)
 	case len(a.Selected) == 0 && a.Text == "" && q.Form != nil:

@@ -14,9 +14,9 @@ import (
 func TestAQuestionThatNobodyCanAnswerIsInvalid(t *testing.T) {
 	for want, q := range map[string]question.Question{
 		"question: missing; say what is asked":                                   {},
-		"options: want at least one, or leave them out and the answer is a text": {Text: "?", Options: []question.Option{}},
-		"options: want at most 100":                                              {Text: "?", Options: make([]question.Option, 101)},
-		"options: each wants a label":                                            {Text: "?", Options: []question.Option{{Label: "a"}, {}}},
+		"options: want at least one, or leave them out and the answer is a text": {Text: "?", Options: []core.Option{}},
+		"options: want at most 100":                                              {Text: "?", Options: make([]core.Option, 101)},
+		"options: each wants a label":                                            {Text: "?", Options: []core.Option{{Label: "a"}, {}}},
 		"multi_select: there are no options to select":                           {Text: "?", Several: true},
 		"form.message: missing; say what is asked":                               {Text: "?", Form: &question.Form{Schema: json.RawMessage("{}")}},
 		"form.schema: want the JSON Schema of the answer, an object":             {Text: "?", Form: &question.Form{Message: "?", Schema: json.RawMessage("true")}},
@@ -26,7 +26,7 @@ func TestAQuestionThatNobodyCanAnswerIsInvalid(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	for _, q := range []question.Question{{Text: "?"}, {Text: "?", Options: []question.Option{{Label: "a"}}, Several: true}} {
+	for _, q := range []question.Question{{Text: "?"}, {Text: "?", Options: []core.Option{{Label: "a"}}, Several: true}} {
 		if err := q.Check(); err != nil {
 			t.Errorf("%+v: got %v, want no error", q, err)
 		}
@@ -60,7 +60,7 @@ func TestAFormIsAnsweredWithItsContentOrAsTheQuestion(t *testing.T) {
 	} {
 		b := question.NewBook(question.Options{Limit: 1, MayAnswer: func(core.Principal, core.AgentID, core.Principal) bool { return true }, Schema: numberOfDay})
 		b.Attend(ada, "")
-		q := question.Question{ID: "q", Text: "?", Options: []question.Option{{Label: "no"}}, Until: time.Now().Add(time.Hour)}
+		q := question.Question{ID: "q", Text: "?", Options: []core.Option{{Label: "no"}}, Until: time.Now().Add(time.Hour)}
 		if tt.form {
 			q.Form = &question.Form{Message: "?", Schema: json.RawMessage("{}")}
 		}

@@ -7,13 +7,14 @@ import (
 )
 
 // Peer is a connection that asks people or shows them questions. Values are compared
-// with ==. Its methods are called with the lock of the Book held: they must neither
-// block nor call the Book.
+// with ==. Its methods must neither block nor call the Book.
 type Peer interface {
-	// Show tells of a question that one of the peer's views shows, or of its end.
+	// Show tells of a question that one of the peer's views shows, or of its end. It is called with the
+	// lock of the Book held.
 	Show(Update)
 	// Settled tells the asker how the question with the reference ended: by an outcome, or
-	// by a Fault because the Book was stopped.
+	// by a Fault because nobody can be asked or the Book was stopped. It is called without the lock, also
+	// several times at once.
 	Settled(ref string, o Outcome, fault *core.Fault)
 }
 

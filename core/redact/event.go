@@ -48,6 +48,18 @@ func (r *Redactor) Event(e core.Event) core.Event {
 	case core.ApprovalDecided:
 		b.Reason, b.Option = r.Text(b.Reason), r.Text(b.Option)
 		e.Body = b
+	case core.QuestionAsked:
+		b.Text, b.Header, b.Options = r.Text(b.Text), r.Text(b.Header), slices.Clone(b.Options)
+		for i, o := range b.Options {
+			b.Options[i] = core.Option{Label: r.Text(o.Label), Description: r.Text(o.Description)}
+		}
+		e.Body = b
+	case core.QuestionAnswered:
+		b.Text, b.Content, b.Selected = r.Text(b.Text), r.JSON(b.Content), slices.Clone(b.Selected)
+		for i, label := range b.Selected {
+			b.Selected[i] = r.Text(label)
+		}
+		e.Body = b
 	case core.Injected:
 		b.Content, b.Claimed = r.Text(b.Content), r.Text(b.Claimed)
 		e.Body = b

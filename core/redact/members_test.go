@@ -22,6 +22,7 @@ var kept = map[string]string{
 	"ToolCall.ID":      "an id", "ToolCall.Name": "the name of a tool", "ToolState.ID": "an id", "ToolResult.ID": "an id",
 	"ApprovalRequested.ID": "an id", "ApprovalRequested.Name": "the name of a tool", "ApprovalRequested.InputSHA256": "a hash",
 	"ApprovalDecided.ID": "an id", "ApprovalDecided.By": "an id", "ApprovalDecided.InputSHA256": "a hash",
+	"QuestionAsked.ID": "an id", "QuestionAnswered.ID": "an id", "QuestionAnswered.By": "an id", "QuestionAnswered.Reason": "one of a list",
 	"Injected.ID": "an id", "Injected.Source": "an id", "InjectionAnswered.ID": "an id",
 	"Retrying.Hub": "the name of a hub", "CancelRequested.By": "an id", "ForeignFrame.Dialect": "the name of a dialect",
 }

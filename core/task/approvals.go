@@ -175,7 +175,7 @@ func (t *Task) decide(d core.ApprovalDecided) error {
 		t.allowAll = d.By
 	}
 	t.append(d, nil)
-	t.noteApprovals()
+	t.noteWaits()
 	return nil
 }
 

@@ -98,7 +98,7 @@ func (t *Task) expire() {
 		return
 	}
 	end := core.Failed{Fault: fault}
-	t.closeTools(end) // before the agent is told, who would only hear of a cancel
+	t.close(end) // before the agent is told, who would only hear of a cancel
 	if t.state == Running && !t.cancelling {
 		t.cancelling = true
 		t.append(core.CancelRequested{By: hubName, Reason: reason}, nil)

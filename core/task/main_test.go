@@ -283,3 +283,11 @@ func wantRead(t *testing.T, who string, in *inbox, want string) {
 		t.Errorf("%s reads %q, want %q", who, got, want)
 	}
 }
+
+// askPeople has the agent ask people a question in the task.
+func askPeople(t *testing.T, one *task.Task, w task.Worker, id string) {
+	t.Helper()
+	if err := one.Ask(w, core.QuestionAsked{ID: id, Text: "which way?"}); err != nil {
+		t.Fatalf("asking %s: %v", id, err)
+	}
+}

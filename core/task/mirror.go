@@ -194,8 +194,8 @@ func (t *Task) cut(after uint64) {
 	}
 	t.log = LogOf(left)
 	t.state, t.agent, t.attempt, t.owner, t.output, t.cancelling = Queued, "", 0, "", false, false
-	t.pending, t.decided = nil, nil
-	t.noteApprovals()
+	t.pending, t.decided, t.questions = nil, nil, nil
+	t.noteWaits()
 	for _, e := range left {
 		t.derive(e)
 	}
@@ -245,6 +245,10 @@ func (t *Task) derive(e core.Event) {
 		t.hold(b, e.At)
 	case core.ApprovalDecided:
 		t.settle(b)
+	case core.QuestionAsked:
+		t.asked(b.ID)
+	case core.QuestionAnswered:
+		delete(t.questions, b.ID)
 	case core.ToolState:
 		if b.State >= core.ToolRunning {
 			t.proceeded(b.ID)
@@ -252,7 +256,7 @@ func (t *Task) derive(e core.Event) {
 	case core.ToolResult:
 		t.proceeded(b.ID)
 	}
-	t.noteApprovals()
+	t.noteWaits()
 	if e.Body.Kind().Output() {
 		t.output = true
 		if t.receipt.Stage < core.StageDelivered { // an agent that answers has got it; only the owner knows that earlier

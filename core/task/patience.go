@@ -10,13 +10,13 @@ import (
 // it may be silent only for Limits.Silence while it works alone.
 
 // patience is what a task knows of those it waits for. Its lock is taken below all others, but for those of
-// the tasks above: who tells of people may hold a lock that is taken below that of the task.
+// the tasks above.
 type patience struct {
 	mu     sync.Mutex
 	ended  bool
 	above  []*Task   // the tasks because of which it was opened, until it ends
 	below  int       // how many tasks were opened because of it and have not ended
-	people int       // how many questions wait for people, and tasks below that wait for them
+	people int       // whether the task itself waits for people, and how many tasks below do
 	since  time.Time // the first of those
 	waited time.Duration
 	heard  time.Time // when it last ceased to wait for people or for a task below
@@ -36,13 +36,6 @@ func (t *Task) HasDefaultDeadline() bool {
 // SetAbove says, before the task is opened, because of which tasks it is: they are not silent as long as it
 // has not ended, and wait for people with it.
 func (t *Task) SetAbove(above []*Task) { t.patience.above = above }
-
-// AwaitPeople notes that a question of the task waits for people; AwaitNoMore ends that. Callers may hold locks
-// that the host takes.
-func (t *Task) AwaitPeople() { t.patience.await(1) }
-
-// AwaitNoMore notes that a question of the task is settled.
-func (t *Task) AwaitNoMore() { t.patience.await(-1) }
 
 // await notes how many more people are waited for.
 func (p *patience) await(n int) {
@@ -115,10 +108,10 @@ func (p *patience) alone() (since time.Time, ok bool) {
 	return p.heard, p.people == 0 && p.below == 0
 }
 
-// noteApprovals notes whether decisions are waited for from now on. Callers hold mu.
-func (t *Task) noteApprovals() {
-	if waits := len(t.pending) > 0; waits != t.undecided {
-		t.undecided = waits
+// noteWaits notes whether decisions or answers are waited for from now on. Callers hold mu.
+func (t *Task) noteWaits() {
+	if waits := len(t.pending)+len(t.questions) > 0; waits != t.waits {
+		t.waits = waits
 		change := 1
 		if !waits {
 			change = -1

@@ -78,7 +78,7 @@ func TestADeadlineOfTheRequesterHoldsWhoeverIsWaitedFor(t *testing.T) {
 		pass(20 * time.Minute)
 		wantEnd(t, "a silent agent", one, "")
 		report(t, one, w, core.ApprovalRequested{ID: "1", Name: "rm"})
-		one.AwaitPeople()
+		askPeople(t, one, w, "q")
 		pass(10 * time.Minute)
 		wantEnd(t, "at the deadline", one, "no answer by the deadline")
 	})
@@ -93,7 +93,7 @@ func TestWaitingForPeopleMovesADefaultDeadlineAndIsNotSilence(t *testing.T) {
 		pass(5 * time.Minute)
 		report(t, one, w, core.ApprovalRequested{ID: "1", Name: "rm"}, core.ApprovalRequested{ID: "2", Name: "rm"})
 		pass(20 * time.Minute)
-		one.AwaitPeople() // both at once count once
+		askPeople(t, one, w, "q") // both at once count once
 		pass(20 * time.Minute)
 		wantEnd(t, "while people are asked", one, "")
 		if err := one.Decide(core.ApprovalDecided{ID: "1", Approved: true, By: "ann"}); err != nil {
@@ -101,7 +101,7 @@ func TestWaitingForPeopleMovesADefaultDeadlineAndIsNotSilence(t *testing.T) {
 		}
 		report(t, one, w, core.ToolState{ID: "2", State: core.ToolRunning}) // it does not wait any more
 		pass(20 * time.Minute)
-		one.AwaitNoMore()
+		one.Settle(core.QuestionAnswered{ID: "q", Answered: true})
 		const waited = time.Hour
 		if got := one.Due().Sub(due); got != waited || one.Deadline() != one.Due() {
 			t.Errorf("after %s: got the deadline moved by %s, want as much", waited, got)

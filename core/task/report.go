@@ -23,9 +23,14 @@ func (t *Task) Report(w Worker, body core.Body, foreign *core.Foreign) error {
 	case core.ApprovalRequested:
 		b.InputSHA256 = core.InputDigest(b.Input)
 		body = b
-	case core.Opened, core.Assigned, core.ApprovalDecided, core.Injected, core.Retrying, core.CancelRequested:
+	case core.Opened, core.Assigned, core.ApprovalDecided, core.QuestionAsked, core.QuestionAnswered, core.Injected, core.Retrying, core.CancelRequested:
 		return core.NewFault(core.CodeInvalid, "an agent does not say %s", body.Kind())
 	}
+	return t.report(w, body, foreign)
+}
+
+// report is Report for what the hub itself says of the agent's work, too.
+func (t *Task) report(w Worker, body core.Body, foreign *core.Foreign) error {
 	var crossed []usage.BudgetStatus
 	defer func() { // without mu: see Host.BudgetsCrossed
 		if len(crossed) > 0 {
@@ -70,6 +75,8 @@ func (t *Task) noteReport(body core.Body) (crossed []usage.BudgetStatus) {
 		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageAcknowledged, t.agent, t.log.Last().At
 	case core.ApprovalRequested:
 		t.awaitDecision(b)
+	case core.QuestionAsked:
+		t.asked(b.ID)
 	case core.ToolState:
 		if b.State >= core.ToolRunning {
 			t.proceeded(b.ID)
@@ -79,7 +86,7 @@ func (t *Task) noteReport(body core.Body) (crossed []usage.BudgetStatus) {
 	case core.Usage:
 		crossed = t.spend(b)
 	}
-	t.noteApprovals()
+	t.noteWaits()
 	return crossed
 }
 

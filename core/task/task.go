@@ -101,7 +101,8 @@ type life struct {
 	byDefault  bool                 // the deadline is a default
 	began      time.Time            // when it was opened
 	decideIn   time.Duration        // how long a decision is waited for
-	undecided  bool                 // patience knows that decisions are waited for
+	questions  map[string]struct{}  // those that wait for people
+	waits      bool                 // patience knows that people are waited for
 	patience   patience
 	approvals
 }
@@ -302,7 +303,7 @@ func (t *Task) append(body core.Body, foreign *core.Foreign) { t.appendAt(time.N
 // appendAt is append with a given time. Callers have held mu since that time.
 func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
 	if body.Kind().Ends() {
-		t.closeTools(body)
+		t.close(body)
 	}
 	t.take(core.Event{Seq: t.last() + 1, Epoch: t.epoch, At: now, Body: body, Foreign: foreign})
 }
@@ -329,6 +330,7 @@ func (t *Task) take(e core.Event) {
 			t.cancel.Stop()
 		}
 		t.approvals.stop()
+		t.questions = nil
 		t.patience.end()
 	}
 	if k == core.KindDone && t.request.Intent != core.IntentNotify {

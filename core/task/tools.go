@@ -41,10 +41,9 @@ func (t *Task) ProgressTool(id, detail string) bool {
 	return open
 }
 
-// Closing returns how the tool calls of a task that are still open stand once it ends with a body: in
-// the order of the calls, each with an id that has no result among the events. Every reader then
-// knows of each call that it has ended, and the journal does, too.
-func Closing(events iter.Seq[core.Event], end core.Body) (states []core.ToolState) {
+// Closing returns how the tool calls and the questions of a task that are still open stand once it ends with
+// a body, in their order. Every reader then knows of each that it has ended, and the journal does, too.
+func Closing(events iter.Seq[core.Event], end core.Body) (ends []core.Body) {
 	for _, call := range openTools(events) {
 		s := core.ToolState{ID: call.id, State: core.ToolFailed, Detail: "the agent did not tell its result"}
 		failed, _ := end.(core.Failed)
@@ -56,15 +55,18 @@ func Closing(events iter.Seq[core.Event], end core.Body) (states []core.ToolStat
 		case failed.Fault != nil && failed.Fault.Code == core.CodeTimeout:
 			s.State, s.Detail = core.ToolTimeout, "the task timed out"
 		}
-		states = append(states, s)
+		ends = append(ends, s)
 	}
-	return states
+	for _, id := range openQuestions(events) {
+		ends = append(ends, core.QuestionAnswered{ID: id, Reason: core.QuestionTaskEnded})
+	}
+	return ends
 }
 
-// closeTools reports the end of every open tool call of a task that ends. Callers hold mu.
-func (t *Task) closeTools(end core.Body) {
-	for _, s := range Closing(t.log.All(), end) {
-		t.append(s, nil)
+// close reports the end of every open tool call and question of a task that ends. Callers hold mu.
+func (t *Task) close(end core.Body) {
+	for _, b := range Closing(t.log.All(), end) {
+		t.append(b, nil)
 	}
 }
 

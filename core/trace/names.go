@@ -47,6 +47,8 @@ const (
 	momentFirst     = "first_chunk"
 	momentRequested = "approval_requested"
 	momentDecided   = "approval_decided"
+	momentAsked     = "question_asked"
+	momentAnswered  = "question_answered"
 	momentRetrying  = "retrying"
 	momentLost      = "session_lost"
 	momentSteered   = "steered"

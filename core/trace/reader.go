@@ -124,6 +124,10 @@ func (b *builder) take(e core.Event) {
 		b.moment(e.At, momentRequested, text(attrToolName, body.Name), text(attrToolCallID, body.ID))
 	case core.ApprovalDecided:
 		b.moment(e.At, momentDecided, text(attrToolCallID, body.ID), Attribute{attrApproved, body.Approved})
+	case core.QuestionAsked:
+		b.moment(e.At, momentAsked)
+	case core.QuestionAnswered:
+		b.moment(e.At, momentAnswered)
 	case core.Injected:
 		b.moment(e.At, momentSteered)
 		b.link(body.Trace)

@@ -95,6 +95,8 @@ var progressReaders = map[core.Kind]func(strictjson.Value) (core.Body, error){
 		return core.ApprovalRequested{ID: b.ID, Name: b.Name, Input: b.Input}
 	}),
 	core.KindApprovalDecided:   readBody[core.ApprovalDecided],
+	core.KindQuestionAsked:     readBody[core.QuestionAsked],
+	core.KindQuestionAnswered:  readBody[core.QuestionAnswered],
 	core.KindInjected:          readBody[core.Injected],
 	core.KindInjectionAnswered: readBody[core.InjectionAnswered],
 	core.KindFile:              readBody[core.File],

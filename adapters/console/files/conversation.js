@@ -43,7 +43,7 @@ export function conversation(m, id) {
 /** How each kind is introduced. */
 const WORDS = /** @type {Object<string, string>} */ ({
   opened: 'asks', text: 'says', thinking: 'thinks', injected: 'is told', injection_answered: 'answers what it was told', file: 'sends a file',
-  retrying: 'tries again', cancel_requested: 'is told to stop', approval_decided: 'decides', session_lost: 'lost its session',
+  retrying: 'tries again', cancel_requested: 'is told to stop', approval_decided: 'decides', question_asked: 'asks people', question_answered: 'answers', session_lost: 'lost its session',
   done: 'is done', failed: 'failed', cancelled: 'was cancelled', gap: 'no longer has all events',
 });
 

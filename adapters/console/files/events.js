@@ -9,8 +9,8 @@ import { short } from './dom.js';
 
 /** Every kind of event, in the order in which they tend to happen. */
 export const KINDS = ['opened', 'assigned', 'accepted', 'session_started', 'session_lost', 'thinking', 'text', 'tool_call', 'tool_state',
-  'tool_result', 'approval_requested', 'approval_decided', 'injected', 'injection_answered', 'file', 'usage', 'retrying', 'cancel_requested',
-  'foreign', 'done', 'failed', 'cancelled'];
+  'tool_result', 'approval_requested', 'approval_decided', 'question_asked', 'question_answered', 'injected', 'injection_answered', 'file', 'usage', 'retrying',
+  'cancel_requested', 'foreign', 'done', 'failed', 'cancelled'];
 
 export const ENDS = new Set(['done', 'failed', 'cancelled']);
 
@@ -38,6 +38,8 @@ export function summary(e) {
     case 'tool_result': return (b.is_error ? 'error: ' : '') + s(b.output);
     case 'approval_requested': return s(b.name) + ' ' + s(b.input);
     case 'approval_decided': return (b.approved ? 'approved' : 'denied') + ' by ' + s(b.by) + (b.reason ? ': ' + s(b.reason) : '');
+    case 'question_asked': return s(b.question) + s((b.options ?? []).map((/** @type {any} */ o) => ' [' + o.label + ']').join(''));
+    case 'question_answered': return s([...(b.selected ?? []), b.content && dataOf(b.content), b.custom_text, b.reason].filter(Boolean).join(', ')) + (b.by ? ' by ' + s(b.by) : '');
     case 'injected': return s(b.content);
     case 'injection_answered': return (b.accepted ? 'accepted' : 'refused') + ' ' + s(b.reason);
     case 'file': return s(b.name);

@@ -15,7 +15,7 @@ const ROWS = 200; // at once
 /** What each kind says, in words. */
 const SAYS = /** @type {Object<string, string>} */ ({
   opened: 'asks', assigned: 'is given to', accepted: 'takes it', session_started: 'has a session', session_lost: 'lost its session', thinking: 'thinks', text: 'says',
-  tool_call: 'calls a tool', tool_state: 'has news of a tool', tool_result: 'has the result', approval_requested: 'wants a decision', approval_decided: 'decides', injected: 'adds',
+  tool_call: 'calls a tool', tool_state: 'has news of a tool', tool_result: 'has the result', approval_requested: 'wants a decision', approval_decided: 'decides', question_asked: 'asks people', question_answered: 'was answered', injected: 'adds',
   injection_answered: 'answers what was added', file: 'sends a file', usage: 'counts tokens', retrying: 'is tried again', cancel_requested: 'wants it stopped', foreign: 'says in its own way',
   done: 'is done', failed: 'failed', cancelled: 'was cancelled',
 });

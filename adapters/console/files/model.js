@@ -122,6 +122,9 @@ export class Model {
         } else this.part(e, b.by, summary(e), b);
         break;
       }
+      case 'question_answered':
+        this.part(e, b.by ?? 'hub', summary(e), b);
+        break;
       case 'usage':
         this.usage.input += b.input ?? 0;
         this.usage.output += b.output ?? 0;

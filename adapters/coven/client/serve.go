@@ -142,11 +142,11 @@ func (h *host) injected(in core.Injected) (pass func(), reason string) {
 // ask puts a question to people with the tool of the hub for it.
 func ask(ctx context.Context, q question.Question, callTool func(context.Context, string, json.RawMessage) (json.RawMessage, error)) (o question.Outcome, err error) {
 	input := struct {
-		Question    string            `json:"question"`
-		Options     []question.Option `json:"options,omitempty"`
-		MultiSelect bool              `json:"multi_select,omitempty"`
-		Header      string            `json:"header,omitempty"`
-		Timeout     int               `json:"timeout_seconds,omitempty"`
+		Question    string        `json:"question"`
+		Options     []core.Option `json:"options,omitempty"`
+		MultiSelect bool          `json:"multi_select,omitempty"`
+		Header      string        `json:"header,omitempty"`
+		Timeout     int           `json:"timeout_seconds,omitempty"`
 	}{Question: q.Text, Options: q.Options, MultiSelect: q.Several, Header: q.Header}
 	if !q.Until.IsZero() {
 		const most = 300

@@ -222,6 +222,14 @@ func (h *historySink) Injected(e core.Event, b core.Injected) error {
 	return h.addInbound(e, b.Attribution(), "injection", b.Content)
 }
 
+func (h *historySink) QuestionAsked(e core.Event, b core.QuestionAsked) error {
+	return h.addOutbound(e, "user_question", visible.Text(b.Text))
+}
+
+func (h *historySink) QuestionAnswered(e core.Event, b core.QuestionAnswered) error {
+	return h.addInbound(e, b.By, "question_answered", visible.Text(b.Words()))
+}
+
 func (h *historySink) InjectionAnswered(e core.Event, b core.InjectionAnswered) error {
 	text := "rejected"
 	if b.Accepted {

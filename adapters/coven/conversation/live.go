@@ -142,6 +142,11 @@ func (l *liveSink) ApprovalRequested(e core.Event, b core.ApprovalRequested) err
 	return nil
 }
 
+// The view of the questions tells them, and who answered.
+
+func (l *liveSink) QuestionAsked(core.Event, core.QuestionAsked) error       { return nil }
+func (l *liveSink) QuestionAnswered(core.Event, core.QuestionAnswered) error { return nil }
+
 // Done emits the part of the answer that was not streamed, then the end, with the whole
 // answer where it fits into a message.
 func (l *liveSink) Done(e core.Event, b core.Done) error {

@@ -89,6 +89,8 @@ var bodies = [...]bodyForm{
 	core.KindToolResult:        form[core.ToolResult]("id"),
 	core.KindApprovalRequested: form[core.ApprovalRequested]("id", "name"),
 	core.KindApprovalDecided:   form[core.ApprovalDecided](),
+	core.KindQuestionAsked:     form[core.QuestionAsked](),
+	core.KindQuestionAnswered:  form[core.QuestionAnswered](),
 	core.KindInjected:          form[core.Injected](),
 	core.KindInjectionAnswered: form[core.InjectionAnswered]("id", "accepted"),
 	core.KindFile:              form[core.File](),

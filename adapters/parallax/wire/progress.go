@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -44,6 +45,8 @@ type Item struct {
 	Session           *agentSession `json:"session,omitempty"`
 	ApprovalRequested *toolCall     `json:"approvalRequested,omitempty"`
 	ApprovalDecided   *approval     `json:"approvalDecided,omitempty"`
+	QuestionAsked     *question     `json:"questionAsked,omitempty"`
+	QuestionAnswered  *answer       `json:"questionAnswered,omitempty"`
 	InjectionAnswered *injection    `json:"injectionAnswered,omitempty"`
 	Retrying          *retrying     `json:"retrying,omitempty"`
 	Omitted           *Omitted      `json:"omitted,omitempty"`
@@ -99,6 +102,27 @@ type approval struct {
 	Option   string `json:"option,omitempty"`
 	// InputSHA256 is that of the input which was decided on.
 	InputSHA256 string `json:"inputSha256,omitempty"`
+}
+
+// question is what people are asked. Until is in RFC 3339.
+type question struct {
+	ID      string        `json:"id"`
+	Text    string        `json:"question"`
+	Header  string        `json:"header,omitempty"`
+	Options []core.Option `json:"options,omitempty"`
+	Several bool          `json:"multiSelect,omitempty"`
+	Until   time.Time     `json:"until"`
+}
+
+// answer is how a question ended.
+type answer struct {
+	ID       string          `json:"id"`
+	Answered bool            `json:"answered"`
+	Selected []string        `json:"selected,omitempty"`
+	Text     string          `json:"customText,omitempty"`
+	Content  json.RawMessage `json:"content,omitempty"`
+	Reason   string          `json:"reason,omitempty"`
+	By       string          `json:"by,omitempty"`
 }
 
 type injection struct {
@@ -167,6 +191,12 @@ func (i Item) Bodies() ([]core.Body, error) {
 	if i.ApprovalDecided != nil {
 		bs = append(bs, core.ApprovalDecided(*i.ApprovalDecided))
 	}
+	if i.QuestionAsked != nil {
+		bs = append(bs, core.QuestionAsked(*i.QuestionAsked))
+	}
+	if i.QuestionAnswered != nil {
+		bs = append(bs, core.QuestionAnswered(*i.QuestionAnswered))
+	}
 	if i.InjectionAnswered != nil {
 		bs = append(bs, core.InjectionAnswered(*i.InjectionAnswered))
 	}
@@ -211,6 +241,12 @@ func ItemOf(body core.Body) (Item, bool) {
 	case core.ApprovalDecided:
 		a := approval(b)
 		return Item{ApprovalDecided: &a}, true
+	case core.QuestionAsked:
+		q := question(b)
+		return Item{QuestionAsked: &q}, true
+	case core.QuestionAnswered:
+		a := answer(b)
+		return Item{QuestionAnswered: &a}, true
 	case core.InjectionAnswered:
 		a := injection(b)
 		return Item{InjectionAnswered: &a}, true
@@ -295,6 +331,7 @@ func (i Item) Name() string {
 		"text": i.Text != nil, "thinking": i.Thinking != nil, "toolCall": i.ToolCall != nil, "toolState": i.ToolState != nil,
 		"toolResult": i.ToolResult != nil, "usage": i.Usage != nil, "file": i.File != nil, "session": i.Session != nil,
 		"approvalRequested": i.ApprovalRequested != nil, "approvalDecided": i.ApprovalDecided != nil,
+		"questionAsked": i.QuestionAsked != nil, "questionAnswered": i.QuestionAnswered != nil,
 		"injectionAnswered": i.InjectionAnswered != nil, "retrying": i.Retrying != nil, "foreign": i.ForeignFrame != nil,
 	} {
 		if set {

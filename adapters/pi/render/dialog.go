@@ -44,7 +44,7 @@ func DialogAnswer(q question.Question, method, value string) core.Reply {
 // chosen returns the label of the option that the text names: by the text that was shown,
 // by the label in any case or, if several may be chosen, by the number.
 func chosen(q question.Question, text string) (string, bool) {
-	i := slices.IndexFunc(q.Options, func(o question.Option) bool { return text == optionText(o) || strings.EqualFold(text, o.Label) })
+	i := slices.IndexFunc(q.Options, func(o core.Option) bool { return text == optionText(o) || strings.EqualFold(text, o.Label) })
 	if n, err := strconv.Atoi(text); i < 0 && q.Several && err == nil {
 		i = n - 1
 	}
@@ -97,7 +97,7 @@ func (e Envelope) Dialog(q question.Question, timeout time.Duration) []byte {
 
 // optionText returns the text that shows an option. The specification has only one text
 // per option.
-func optionText(o question.Option) string {
+func optionText(o core.Option) string {
 	if o.Description == "" {
 		return visible.Line(o.Label)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func TestATypedAnswerSelectsTheOptionsThatItNames(t *testing.T) {
-	options := []question.Option{{Label: "Red"}, {Label: "Blue, dark", Description: "as the sea"}, {Label: "3"}, {Label: "Green"}}
+	options := []core.Option{{Label: "Red"}, {Label: "Blue, dark", Description: "as the sea"}, {Label: "3"}, {Label: "Green"}}
 	one, several, open := question.Question{Options: options}, question.Question{Options: options, Several: true}, question.Question{}
 	for _, tt := range []struct {
 		q             question.Question

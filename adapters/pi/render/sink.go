@@ -114,6 +114,11 @@ func (v *View) ApprovalDecided(e core.Event, b core.ApprovalDecided) error {
 	return nil
 }
 
+// The dialog of a question tells it, and a notice who answered: see Envelope.Dialog.
+
+func (v *View) QuestionAsked(core.Event, core.QuestionAsked) error       { return nil }
+func (v *View) QuestionAnswered(core.Event, core.QuestionAnswered) error { return nil }
+
 // Injected keeps the message until the agent has answered it.
 func (v *View) Injected(_ core.Event, b core.Injected) error {
 	v.injected = append(v.injected, b)

@@ -21,7 +21,7 @@ func TestAPersonFillsInAFormOnTheConsole(t *testing.T) {
 	asks := func(schema string) {
 		go func() {
 			o, err := agent.AskPeople(t.Context(), task.ID(), question.Question{
-				Text: "Where?\nAnswer in lines.", Options: []question.Option{{Label: "Rather not"}},
+				Text: "Where?\nAnswer in lines.", Options: []core.Option{{Label: "Rather not"}},
 				Form: &question.Form{Message: "Where, " + hostile + "?", Schema: json.RawMessage(schema), Decline: "Rather not"},
 			})
 			if err != nil {

@@ -83,7 +83,7 @@ func TestAnAnswerToAFormIsReadAtOnceAndTheQuestionWaitsIfItDoesNotFit(t *testing
 		t.Helper()
 		answered = make(chan answer, 1)
 		go func() {
-			o, err := worker.AskPeople(t.Context(), task.ID(), question.Question{Text: "Who comes? In lines.", Form: &form, Options: []question.Option{{Label: form.Decline}}})
+			o, err := worker.AskPeople(t.Context(), task.ID(), question.Question{Text: "Who comes? In lines.", Form: &form, Options: []core.Option{{Label: form.Decline}}})
 			answered <- answer{o, err}
 		}()
 		nextBatch(t, asker, func(b hub.Batch) bool { return b.Question != nil && b.Question.Outcome == nil })

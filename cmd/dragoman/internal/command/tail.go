@@ -221,7 +221,7 @@ func colorOf(k core.Kind) string {
 		return green
 	case core.KindFailed:
 		return red
-	case core.KindCancelled, core.KindCancelRequested, core.KindRetrying, core.KindApprovalRequested:
+	case core.KindCancelled, core.KindCancelRequested, core.KindRetrying, core.KindApprovalRequested, core.KindQuestionAsked:
 		return yellow
 	case core.KindText:
 		return cyan
@@ -264,6 +264,15 @@ func summary(body core.Body) string {
 		s = b.ID + " " + b.Name + " " + b.Input
 	case core.ApprovalDecided:
 		s = verdict(b)
+	case core.QuestionAsked:
+		s = b.ID + " " + b.Text
+		for _, o := range b.Options {
+			s += " [" + o.Label + "]"
+		}
+	case core.QuestionAnswered:
+		if s = b.ID + " " + b.Words(); b.By != "" {
+			s += " by " + b.By
+		}
 	case core.Injected:
 		if s = b.Content; b.Source != "" {
 			s = b.Attribution() + ": " + s
