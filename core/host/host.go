@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
@@ -59,12 +60,30 @@ type host struct {
 
 	mu    sync.Mutex
 	turns map[core.TaskID]*turn
+	seen  time.Time // when the hub was last told that the agent is alive
+}
+
+// seenEvery is how often the hub is told that an agent is alive.
+const seenEvery = time.Second
+
+// heard tells the hub that the agent has said something.
+func (h *host) heard() {
+	now := time.Now()
+	h.mu.Lock()
+	is := now.Sub(h.seen) < seenEvery
+	if !is {
+		h.seen = now
+	}
+	h.mu.Unlock()
+	if !is {
+		h.session.Seen()
+	}
 }
 
 // start begins to work on a task.
 func (h *host) start(ctx context.Context, t *task.Task) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &turn{session: h.session, task: t, request: t.Request(), ctx: ctx, cancel: cancel, mail: agent.NewMailbox()}
+	w := &turn{host: h, session: h.session, task: t, request: t.Request(), ctx: ctx, cancel: cancel, mail: agent.NewMailbox()}
 	h.mu.Lock()
 	h.turns[t.ID()] = w
 	h.mu.Unlock()

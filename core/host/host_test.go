@@ -276,3 +276,32 @@ func TestTheQueueOfALostAgentWaitsUntilItIsBack(t *testing.T) {
 		s.wants(second, core.KindDone, "")
 	})
 }
+
+func TestAnAgentThatTheHubRunsIsSeenWhenItSpeaks(t *testing.T) {
+	for name, speak := range map[string]func(context.Context, agent.Turn){
+		"text": func(_ context.Context, turn agent.Turn) { _ = turn.Report(core.Text{Text: "word"}, nil) },
+		"tool": func(ctx context.Context, turn agent.Turn) { _, _ = turn.CallTool(ctx, "no_such_tool", nil) },
+		"question": func(ctx context.Context, turn agent.Turn) {
+			_, _ = turn.Ask(ctx, question.Question{Text: "Which day?"})
+		},
+		"receipt": func(_ context.Context, turn agent.Turn) { turn.Delivered() },
+		"end":     nil,
+	} {
+		serve(t, func(ctx context.Context, turn agent.Turn) error {
+			time.Sleep(time.Minute) // of the fake clock
+			if speak != nil {
+				speak(ctx, turn)
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}, func(s *served) {
+			joined := time.Now()
+			s.ask("hello")
+			time.Sleep(2 * time.Minute)
+			a, _ := s.hub.Agent(s.user.Identity().Principal, "a")
+			if got, want := a.Load.LastSeen.Sub(joined), time.Minute; got != want {
+				t.Errorf("%s: last seen %s after it joined, want %s", name, got, want)
+			}
+		})
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 // turn is a task at the agent of a session.
 type turn struct {
+	host    *host
 	session *hub.Session
 	task    *task.Task
 	request core.Request
@@ -33,10 +34,16 @@ func (t *turn) Request() core.Request { return t.request }
 func (t *turn) From() core.Principal  { return t.task.From() }
 func (t *turn) Hops() int             { return t.task.Hops() }
 func (t *turn) Trace() core.Trace     { return t.task.Trace() }
-func (t *turn) Delivered()            { t.session.Delivered(t.task.ID()) }
+
+// Delivered implements [agent.Turn].
+func (t *turn) Delivered() {
+	t.host.heard()
+	t.session.Delivered(t.task.ID())
+}
 
 // Report implements [agent.Turn]. The answer to a notice is dropped.
 func (t *turn) Report(body core.Body, foreign *core.Foreign) error {
+	t.host.heard()
 	err := t.session.Report(t.task.ID(), body, foreign)
 	if body.Kind().Ends() {
 		t.ended.Store(true)
@@ -60,11 +67,13 @@ func (t *turn) Next(ctx context.Context) (core.Body, error) { return t.mail.Take
 
 // Ask implements [agent.Turn].
 func (t *turn) Ask(ctx context.Context, q question.Question) (question.Outcome, error) {
+	t.host.heard()
 	return t.session.AskPeople(ctx, t.task.ID(), q)
 }
 
 // CallTool implements [agent.Turn].
 func (t *turn) CallTool(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
+	t.host.heard()
 	r, err := t.session.Call(ctx, name, input)
 	if err != nil {
 		return nil, err
@@ -84,6 +93,7 @@ func (t *turn) finish(err error) {
 	var end core.Body = core.Done{}
 	switch {
 	case err == nil:
+		t.host.heard()
 	case asked != nil && (errors.Is(err, context.Canceled) || errors.Is(err, &core.Fault{Code: core.CodeCancelled})):
 		end = core.Cancelled{Reason: asked.Reason}
 	case errors.Is(err, context.Canceled):
