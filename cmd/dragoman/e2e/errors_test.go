@@ -61,6 +61,8 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"serve", "--purple"}, command.ExitUsage, "unknown flag --purple; see 'dragoman serve --help'"},
 		{[]string{"serve", "-c", "x"}, command.ExitUsage, "unknown flag -c; see"},
 		{[]string{"agents", "--hub"}, command.ExitUsage, "--hub needs a value; see"},
+		{[]string{"tsks"}, command.ExitUsage, `unknown command "tsks": did you mean 'dragoman tasks'? See 'dragoman --help'`},
+		{[]string{"princ"}, command.ExitUsage, `unknown command "princ": did you mean 'dragoman principals'? See 'dragoman --help'`},
 		{[]string{"help", "sreve"}, command.ExitUsage, `unknown command "sreve": did you mean 'dragoman serve'? See 'dragoman --help'`},
 		{[]string{"help", "frobnicate"}, command.ExitUsage, `unknown command "frobnicate": see 'dragoman --help'`},
 		{[]string{"help", "config", "frobnicate"}, command.ExitUsage, `unknown command "frobnicate": see 'dragoman config --help'`},

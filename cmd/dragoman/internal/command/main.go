@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
 // The exit codes of the program.
@@ -197,11 +198,21 @@ func unknownCommand(above *cobra.Command, given string) error {
 	return usagef("unknown command %q: see %s", given, help)
 }
 
-// nearCommand returns the name of the subcommand that was probably meant, or "".
+// nearCommand returns the name of the subcommand that was probably meant, or that begins so, or "".
 func nearCommand(above *cobra.Command, given string) string {
-	above.SuggestionsMinimumDistance = 2
-	if near := above.SuggestionsFor(given); len(near) > 0 {
-		return near[0]
+	var names []string
+	for _, c := range above.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	if near := suggest.Nearest(given, names); near != "" {
+		return near
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, strings.ToLower(given)) {
+			return name
+		}
 	}
 	return ""
 }
