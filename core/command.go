@@ -165,6 +165,8 @@ type Open struct {
 	// Attends says that the caller reads the list of questions of the task's thread, before an agent
 	// can ask any.
 	Attends bool `json:"-"`
+	// AsksAgain says that the caller asks again where no agent is here for the address: then there is no task.
+	AsksAgain bool `json:"-"`
 	// Tool is the tool of the hub that opens it, and ToolCall the id of the call; "" for none.
 	Tool     string `json:"-"`
 	ToolCall string `json:"-"`

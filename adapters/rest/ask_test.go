@@ -188,6 +188,17 @@ func TestARequestToAnUnknownAgentIsRefusedWithTheNearestIDs(t *testing.T) {
 	g.post("/v1/tasks", `{"to":"domain:zoo","content":"x"}`).refused(http.StatusNotFound, core.CodeUnknownDomain, "zoo")
 }
 
+func TestARequestThatIsSentAgainUntilAnAgentIsHereLeavesNoTask(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	const body = `{"to":"shout","content":"x"}`
+	g.post("/v1/tasks", body, "Dragoman-Asks: once").refused(http.StatusBadRequest, core.CodeInvalid, `Dragoman-Asks: "once": send again, or leave it out`)
+	if p := g.post("/v1/tasks", body, "Dragoman-Asks: again").refused(http.StatusNotFound, core.CodeUnknownAgent); p.Task != "" {
+		t.Errorf("got the task %s, want none", p.Task)
+	}
+	g.agent("shout")
+	g.post("/v1/tasks", body, "Dragoman-Asks: again").into(http.StatusCreated, &struct{}{})
+}
+
 func TestAFullQueueIsOverloadedAndRetryable(t *testing.T) {
 	g := start(t, hub.Options{Limits: hub.Limits{QueueLength: 1}}, rest.Options{})
 	a := g.agent("a", func(c *core.Card) { c.MaxConcurrent = 1 })

@@ -131,13 +131,17 @@ func (a *api) open(c call, req core.Request, keepWanted *bool, stage core.Stage)
 	if err != nil {
 		return err
 	}
-	attends, err := attends(c.r.Header)
+	attends, err := says(c.r.Header, questionsHeader, "read")
+	if err != nil {
+		return err
+	}
+	again, err := says(c.r.Header, asksHeader, "again")
 	if err != nil {
 		return err
 	}
 	s := a.connect(c)
 	defer leave(s)
-	t, err := s.Open(req, hub.OpenOptions{Keep: keep, Unwatched: form == jsonType, Attends: attends, Trace: core.TraceOf(c.r.Header.Values)})
+	t, err := s.Open(req, hub.OpenOptions{Keep: keep, Unwatched: form == jsonType, Attends: attends, AsksAgain: again, Trace: core.TraceOf(c.r.Header.Values)})
 	if err != nil {
 		if t != nil {
 			return &refusal{err: err, task: t.ID()}
@@ -177,19 +181,21 @@ func (a *api) keeps(connected bool, wanted *bool, stage core.Stage) (bool, error
 	return keep, nil
 }
 
-// questionsHeader is the header of a request that opens a task whose sender reads the questions of its thread. Hubs
-// that do not know it ignore it.
-const questionsHeader = "Dragoman-Questions"
+// Headers of a request that opens a task. Hubs that do not know them ignore them.
+const (
+	questionsHeader = "Dragoman-Questions" // read: its sender reads the questions of its thread
+	asksHeader      = "Dragoman-Asks"      // again: its sender asks again until an agent is here
+)
 
-// attends reads the questionsHeader.
-func attends(h http.Header) (bool, error) {
-	switch text := h.Get(questionsHeader); text {
+// says reports whether a header, which has one value, is there.
+func says(h http.Header, name, value string) (bool, error) {
+	switch text := h.Get(name); text {
 	case "":
 		return false, nil
-	case "read":
+	case value:
 		return true, nil
 	default:
-		return false, core.NewFault(core.CodeInvalid, "%s: %.40q: send read, or leave it out", questionsHeader, text)
+		return false, core.NewFault(core.CodeInvalid, "%s: %.40q: send %s, or leave it out", name, text, value)
 	}
 }
 

@@ -44,6 +44,9 @@ type OpenOptions struct {
 	// Attends says that the requester reads the questions of the task's thread, as after
 	// [Hub.ReadQuestions], before an agent can ask any.
 	Attends bool
+	// AsksAgain says that the requester asks again until an agent is here for the address. A refusal
+	// because there is none, unknown_agent or unknown_domain, has no task then.
+	AsksAgain bool
 
 	tool, call string // the tool of the hub that opens it, and the id of the call
 }
@@ -59,7 +62,7 @@ func (s *Session) Open(req core.Request, o OpenOptions) (*task.Task, error) {
 		request core.Request
 	}{core.Open{
 		For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private, MinHops: max(o.MinHops, s.floor), Above: o.Above,
-		Key: o.Key, DefaultDeadline: o.DefaultDeadline, Attends: o.Attends, Tool: o.tool, ToolCall: o.call,
+		Key: o.Key, DefaultDeadline: o.DefaultDeadline, Attends: o.Attends, AsksAgain: o.AsksAgain, Tool: o.tool, ToolCall: o.call,
 	}, req}
 	c.Request = &c.request
 	if o.Trace == (core.Trace{}) {
@@ -303,7 +306,13 @@ func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 	if err != nil {
 		return err
 	}
-	if err := h.tasks.Open(j.Task, work); err != nil {
+	if o.AsksAgain {
+		err = h.absence(j)
+	}
+	if err == nil {
+		err = h.tasks.Open(j.Task, work)
+	}
+	if err != nil {
 		work.End()
 		return err
 	}
@@ -311,6 +320,19 @@ func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 	h.admitted.Add(1)
 	h.enter(s, j, o)
 	return nil
+}
+
+// absence returns the refusal of a question for which no agent is here, nil if there is one. Callers hold mu.
+func (h *Hub) absence(j *job) error {
+	c := h.choose(j, false)
+	if c.now != nil || c.later != nil {
+		return nil
+	}
+	f := c.refusal()
+	if errors.Is(f, &core.Fault{Code: core.CodeUnknownAgent}) || errors.Is(f, &core.Fault{Code: core.CodeUnknownDomain}) {
+		return f
+	}
+	return nil // the task says why
 }
 
 // admits returns why a session may open no task now. Callers hold mu.

@@ -59,3 +59,34 @@ func TestARefusedRequesterSpendsNothingOfOthers(t *testing.T) {
 		}
 	})
 }
+
+func TestARequesterThatAsksAgainUntilAnAgentIsHereLeavesNoTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &testHub{t, coretest.NewHub(t, hub.Options{})}
+		alice := g.connect("alice")
+		ask := func(content string, to core.Address) (*task.Task, error) {
+			return alice.Open(core.Request{To: to, Content: content}, hub.OpenOptions{AsksAgain: true})
+		}
+		poet := core.ToAgent("poet")
+		for to, want := range map[core.Address]core.Code{poet: core.CodeUnknownAgent, core.ToAny(): core.CodeUnknownAgent, core.ToDomain("tea"): core.CodeUnknownDomain} {
+			if refused, err := ask("a poem", to); refused != nil || !errors.Is(err, &core.Fault{Code: want}) {
+				t.Errorf("to %s: got %v and %v, want %s without a task", to, refused, err, want)
+			}
+		}
+		if _, err := ask("", poet); !errors.Is(err, &core.Fault{Code: core.CodeInvalid}) {
+			t.Errorf("an empty question: got %v, want %s at once", err, core.CodeInvalid)
+		}
+		g.agent("poet", 0)
+		asked, err := ask("a poem", poet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := g.hub.Tasks(t.Context(), core.Principal{ID: "root", Operator: true}, task.Filter{})
+		if err != nil || len(page.Tasks) != 1 || page.Tasks[0].ID != asked.ID() {
+			t.Errorf("got the tasks %+v and %v, want the one that an agent has got", page.Tasks, err)
+		}
+		if v := g.hub.Counters()["refused.unknown_agent"]; v != 2 {
+			t.Errorf("got %d refusals counted, want 2", v)
+		}
+	})
+}

@@ -108,7 +108,7 @@ func TestAskWaitsForAHubAndAnAgent(t *testing.T) {
 	}
 }
 
-func TestAskThatWaitsForAnAgentLeavesOneFailedTask(t *testing.T) {
+func TestAskThatWaitsForAnAgentLeavesNoFailedTask(t *testing.T) {
 	tier.Full(t, "it waits between tries to ask, for longer each time")
 	for to, flags := range map[string][]string{
 		"kettle":                nil,
@@ -136,8 +136,8 @@ func TestAskThatWaitsForAnAgentLeavesOneFailedTask(t *testing.T) {
 			if answer := <-asked; answer != "HELLO\n" {
 				t.Errorf("got %q, want HELLO", answer)
 			}
-			if _, tasks, _ := run(t, "tasks", "--hub", h.url()); strings.Count(tasks, "failed") != 1 || strings.Count(tasks, "done") != 1 {
-				t.Errorf("got the tasks\n%s\nwant one that failed, and one that is done", tasks)
+			if _, tasks, _ := run(t, "tasks", "--hub", h.url()); strings.Contains(tasks, "failed") || strings.Count(tasks, "done") != 1 {
+				t.Errorf("got the tasks\n%s\nwant one, which is done", tasks)
 			}
 		})
 	}
@@ -210,8 +210,8 @@ func TestAskThatMayNotSeeTheAgentWaitsInVain(t *testing.T) {
 			t.Errorf("%s: got %d and %q, want %d and %q", to, code, stderr, command.ExitFailed, want)
 		}
 	}
-	if _, tasks, _ := run(t, "tasks", "--hub", h.url(), "--token", "root"); strings.Count(tasks, "failed") != 3 {
-		t.Errorf("got the tasks\n%s\nwant one that failed for each address", tasks)
+	if _, tasks, _ := run(t, "tasks", "--hub", h.url(), "--token", "root"); tasks != "" {
+		t.Errorf("got the tasks\n%s\nwant none", tasks)
 	}
 }
 

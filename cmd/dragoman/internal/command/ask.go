@@ -151,9 +151,14 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 	err := arrival.Do(ctx, func() error { return noteThread(ctx, hub, a.Thread, to.Err) })
 	p := &printer{io: to.Streams, again: to.again(), json: to.json, thinking: thinking}
 	asks := &questionNotes{hub: hub, again: to.again(), note: p.note}
-	if !to.json && isTerminal(to.Err) {
-		hub.Header = readsQuestions
+	hub.Header = http.Header{}
+	reads := !to.json && isTerminal(to.Err)
+	if reads {
+		hub.Header.Set(questionsHeader, "read")
 		defer asks.stop()
+	}
+	if wait > 0 {
+		hub.Header.Set(asksHeader, "again")
 	}
 	var resp *http.Response
 	if err == nil {
@@ -170,7 +175,7 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 		event(l)
 		if b, ok := l.Body.(core.Opened); ok {
 			opened <- b.Task
-			if hub.Header != nil {
+			if reads {
 				asks.begin(ctx, cmp.Or(b.Request.Thread, core.ThreadID(b.Task)))
 			}
 		}
@@ -205,7 +210,7 @@ func interruptTask(ctx context.Context, hub *client.Client, id core.TaskID, note
 func openTask(ctx context.Context, hub *client.Client, a client.TaskRequest, arrival *client.Retry, waits bool) (resp *http.Response, err error) {
 	var absent error // the last refusal for want of an agent
 	err = arrival.Do(ctx, func() (err error) {
-		if waits { // a refused task is in the list of tasks, too: one is enough
+		if waits { // the question may be large: it is sent again once somebody is here for it
 			if err := findAgent(ctx, hub, a.To, absent); err != nil {
 				return err
 			}

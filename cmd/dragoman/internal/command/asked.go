@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -18,9 +17,13 @@ import (
 // questionsEvery is how often a person who waits for a task is shown what agents ask meanwhile.
 const questionsEvery = 500 * time.Millisecond
 
-// readsQuestions tells a hub that opens a task that its questions are read, so that an agent which asks at once waits
-// for an answer. Hubs that do not know it ignore it.
-var readsQuestions = http.Header{"Dragoman-Questions": {"read"}}
+// Headers of the request that opens a task. Hubs that do not know them ignore them.
+const (
+	// questionsHeader says that its questions are read, so that an agent which asks at once waits for an answer.
+	questionsHeader = "Dragoman-Questions"
+	// asksHeader says that it is sent again until an agent is here, so that a refusal for want of one leaves no task.
+	asksHeader = "Dragoman-Asks"
+)
 
 // questionNotes prints what agents ask people for the tasks of a thread, and for what these have caused.
 type questionNotes struct {
