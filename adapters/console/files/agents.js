@@ -69,7 +69,7 @@ function stateOf(a) {
 /** @param {any[]} all */
 function roster(all) {
   return h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Agents' }, h('table', {}, h('caption', { class: 'unseen' }, 'Agents'),
-    h('thead', {}, h('tr', {}, ['Agent', 'State', 'Works on', 'Waits', 'Dialect', 'Capabilities', 'Since', 'Seen'].map((t) => h('th', { scope: 'col' }, t)))),
+    h('thead', {}, h('tr', {}, ['Agent', 'State', 'Works on', 'Queued', 'Dialect', 'Capabilities', 'Since', 'Seen'].map((t) => h('th', { scope: 'col' }, t)))),
     h('tbody', {}, all.map((a) => h('tr', { 'data-key': a.id },
       h('th', { scope: 'row' }, h('a', { href: '#/agents/' + encodeURIComponent(a.id) }, a.id), a.name && a.name !== a.id ? h('span', { class: 'hint' }, ' ' + a.name) : null),
       h('td', {}, stateOf(a)),
@@ -96,7 +96,7 @@ function detail(a) {
   const rows = /** @type {[string, any][]} */ ([
     ['State', stateOf(a)], ['Dialect', a.dialect], ['Model', a.model], ['Features', (a.features ?? []).join(', ')],
     ['Capabilities', (a.capabilities ?? []).join(', ')], ['Domains', (a.domains ?? []).join(', ')], ['Tools', (a.tools ?? []).join(', ')],
-    ['Works on', (a.load?.active ?? 0) + ' of ' + a.max_concurrent], ['Waits', a.load?.queued ?? 0],
+    ['Works on', (a.load?.active ?? 0) + ' of ' + a.max_concurrent], ['Queued', a.load?.queued ?? 0],
     ['Here since', time(a.since)], ['Seen', time(a.load?.last_seen)], ['Connected as', a.principal?.id],
   ]);
   return h('div', {},

@@ -197,8 +197,8 @@ document.addEventListener('keydown', (e) => {
 });
 
 for (const [i, v] of views.entries()) {
-  byId('views').append(h('li', {}, h('a', { href: '#/' + v.name, 'data-view': v.name, title: v.label + ' (' + (i + 1) + ')' },
-    v.label, v.name === 'waiting' && ' ', v.name === 'waiting' && h('span', { id: 'badge', class: 'badge' }))));
+  byId('views').append(h('li', {}, h('a', { href: '#/' + v.name, 'data-view': v.name, title: 'key ' + (i + 1) },
+    v.label, v.name === 'waiting' && h('span', { id: 'badge', class: 'badge' }))));
 }
 window.addEventListener('hashchange', () => route());
 inbox.subscribe(writeBadge);

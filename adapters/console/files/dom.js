@@ -1,5 +1,7 @@
 // Elements, and how times and sizes are written. Every text becomes a text node.
 
+import { visible } from './letters.js';
+
 /** @typedef {Node|string|number|null|undefined|false} Child */
 
 /**
@@ -121,9 +123,11 @@ export function taskLink(id, text) {
   return h('a', { href: '#/tasks/' + encodeURIComponent(id), title: id }, text ?? shortId(id));
 }
 
-/** @param {string} id */
+const GENERATED = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** A name that people chose for a conversation is shown whole. @param {string} id */
 export function threadLink(id) {
-  return h('a', { href: '#/threads/' + encodeURIComponent(id), title: id }, shortId(id));
+  return h('a', { href: '#/threads/' + encodeURIComponent(id), title: id }, GENERATED.test(id) ? shortId(id) : visible(id));
 }
 
 /**

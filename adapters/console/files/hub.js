@@ -20,7 +20,7 @@ export function show(page) {
     const dropped = counters.filter(([name]) => LOSS.test(name));
     const fresh = h('div', {},
       h('dl', { class: 'facts' }, /** @type {[string, any][]} */ ([
-        ['Hub', v.id], ['Version', v.version], ['Agents', count(v.agents)], ['Running', count(v.tasks.running)], ['Waiting', count(v.tasks.queued)],
+        ['Hub', v.id], ['Version', v.version], ['Agents', count(v.agents)], ['Running', count(v.tasks.running)], ['Queued', count(v.tasks.queued)],
         ['Journal', h('span', {}, h('span', { class: 'is ' + v.journal.state }, v.journal.state), ' ', v.journal.reason ?? '', ' ', time(v.journal.since))],
         ...Object.entries(v.addresses ?? {}),
       ]).map(([k, x]) => h('div', {}, h('dt', {}, k), h('dd', {}, x)))),

@@ -8,7 +8,7 @@ import { visible } from './letters.js';
 export function show(page) {
   const one = page.path[0];
   const state = h('p', { class: 'state', role: 'status' }, 'Reading…');
-  page.root.append(h('h1', {}, one ? 'Conversation' : 'Conversations'), one ? h('p', {}, h('code', {}, one)) : '', state);
+  page.root.append(h('h1', {}, one ? 'Conversation' : 'Conversations'), one ? h('p', {}, h('code', {}, visible(one))) : '', state);
   if (one) page.title('Conversation');
   (one ? turns(page, one, state) : list(page, state)).catch((e) => {
     if (page.signal.aborted) return;

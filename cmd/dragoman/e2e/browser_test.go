@@ -304,6 +304,23 @@ func (p *tab) shows(selector, text string) {
 	p.await(fmt.Sprintf("[...document.querySelectorAll(%s)].some((e) => e.textContent.includes(%s))", plainJSON(selector), plainJSON(text)))
 }
 
+// nameOf returns the name by which a screen reader calls an element.
+func (p *tab) nameOf(selector string) string {
+	p.Helper()
+	var document struct{ Root struct{ NodeID int } }
+	p.call("DOM.getDocument", nil, &document)
+	var node struct{ NodeID int }
+	p.call("DOM.querySelector", map[string]any{"nodeId": document.Root.NodeID, "selector": selector}, &node)
+	var tree struct {
+		Nodes []struct{ Name struct{ Value string } }
+	}
+	p.call("Accessibility.getPartialAXTree", map[string]any{"nodeId": node.NodeID, "fetchRelatives": false}, &tree)
+	if len(tree.Nodes) != 1 {
+		p.Fatalf("%s: got %d nodes, want 1", selector, len(tree.Nodes))
+	}
+	return tree.Nodes[0].Name.Value
+}
+
 // click clicks with the mouse on an element once it is there.
 func (p *tab) click(selector string) {
 	p.Helper()

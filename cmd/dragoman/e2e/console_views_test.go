@@ -75,6 +75,9 @@ func TestAPersonAnswersAQuestionOnTheConsole(t *testing.T) {
 	agent.CallTool("q", "ask_user", json.RawMessage(`{"question":"When, `+strings.ReplaceAll(hostile, `"`, `\"`)+`?","options":[{"label":"Friday"},{"label":"Sunday","description":"late"}]}`))
 	p.shows(".card legend", "When, "+hostile)
 	other.await(`document.querySelector('#badge').textContent === '1'`)
+	if got := other.nameOf("#views a"); got != "Waiting, 1" {
+		t.Errorf("the link with the badge is read as %q, want Waiting, 1", got)
+	}
 	p.click(`.card input[value="Sunday"]`)
 	p.click(`.card button[type="submit"]`)
 	p.shows(".note", "You answered it.")
@@ -82,6 +85,32 @@ func TestAPersonAnswersAQuestionOnTheConsole(t *testing.T) {
 		return b.Tool != nil && strings.Contains(fmt.Sprintf("%+v %s", b.Tool, b.Tool.Output), "Sunday")
 	})
 	agent.report(task, core.Done{Text: "Sunday"})
+}
+
+// Only people are waited for; what waits for an agent is queued. Of names of conversations, only generated ones are made short.
+func TestTheConsoleNamesQueuesAndConversationsAsPeopleDo(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, nil)
+	b := newBrowser(t, h.url())
+	h.joinAgent(t, "worker")
+	s := h.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "alice", Authenticated: true}})
+	t.Cleanup(func() { s.Close(nil) })
+	names := []core.ThreadID{"", "holidays of the whole family"}
+	for i := range 9 { // one more than the agent takes at once
+		if _, err := s.Open(core.Request{To: core.ToAgent("worker"), Content: "plan", Thread: names[i%2]}, corehub.OpenOptions{Unwatched: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := b.open("/#/hub")
+	p.await(`[...document.querySelectorAll('.facts div')].some((e) => e.textContent === 'Queued1')`)
+	for _, view := range []string{"/#/agents", "/#/agents/worker"} {
+		p.visit(view)
+		p.await(`[...document.querySelectorAll('.agents th, .agents dt')].some((e) => e.textContent === 'Queued')`)
+		p.await(`![...document.querySelectorAll('.agents th, .agents dt')].some((e) => /Wait/.test(e.textContent))`)
+	}
+	p.visit("/#/threads")
+	p.shows("tbody a", string(names[1]))
+	p.await(`[...document.querySelectorAll('tbody a')].some((e) => /^[0-9a-f]{4}…[0-9a-f]{6}$/.test(e.textContent))`)
 }
 
 // A pi client asks a Coven agent: the page has both sides, and says what became of each frame.
