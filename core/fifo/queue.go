@@ -44,3 +44,20 @@ func (q *Queue[T]) Pop() (v T, ok bool) {
 	}
 	return v, true
 }
+
+// DeleteFirst removes the first n values for which drop returns true. It is called once with each of those and
+// of the values before them, in order.
+func (q *Queue[T]) DeleteFirst(n int, drop func(T) bool) {
+	all, kept, seen := q.Items(), 0, 0
+	for ; n > 0 && seen < len(all); seen++ {
+		if drop(all[seen]) {
+			n--
+			continue
+		}
+		all[kept] = all[seen]
+		kept++
+	}
+	copy(all[seen-kept:seen], all[:kept]) // what is not seen stays where it is
+	clear(all[:seen-kept])
+	q.head += seen - kept
+}

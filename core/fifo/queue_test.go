@@ -12,11 +12,22 @@ func TestAQueueReturnsValuesInOrderAndReleasesThem(t *testing.T) {
 		var q Queue[int]
 		var want []int
 		pushed := 0
-		for _, in := range rapid.SliceOfN(rapid.Bool(), 1, 500).Draw(t, "pushes") {
-			if in {
+		for _, does := range rapid.SliceOfN(rapid.SampledFrom([]string{"push", "push", "pop", "pop", "delete"}), 1, 500).Draw(t, "calls") {
+			switch does {
+			case "push":
 				pushed++
 				q.Push(pushed)
 				want = append(want, pushed)
+				continue
+			case "delete":
+				n, of := rapid.IntRange(0, 9).Draw(t, "n"), rapid.IntRange(1, 5).Draw(t, "of")
+				q.DeleteFirst(n, func(v int) bool { return v%of == 0 })
+				want = slices.DeleteFunc(want, func(v int) bool {
+					if v%of == 0 {
+						n--
+					}
+					return v%of == 0 && n >= 0
+				})
 				continue
 			}
 			got, ok := q.Pop()

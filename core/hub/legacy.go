@@ -74,7 +74,7 @@ func (l *legacy) read(ctx context.Context, h host) (*task.Store, *thread.Index, 
 		}
 		tasks.Recover(head.Task, head.End, head.At)
 		if head.Thread != "" {
-			threads.Add(head.Thread, head.Task)
+			threads.Add(head.Thread, head.Task, thread.Unknown)
 		}
 		return true
 	})

@@ -373,7 +373,7 @@ func (h *Hub) enter(s *Session, j *job, o *core.Open) {
 		h.noteKey(j.From().ID, key, j.ID())
 	}
 	if !j.IsNotice() {
-		h.begins(j.Thread(), j.ID())
+		h.begins(j.Thread(), j.ID(), j.From().Account())
 		if o.Attends {
 			h.questions.Attend(s.identity.Principal, j.Thread())
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/thread"
 )
 
 // A hub may open a task of a thread before it is told of one with a greater id. Who reads a thread in
@@ -66,7 +67,7 @@ func (h *Hub) settleOrder(ctx context.Context, id core.ThreadID, after core.Task
 	answers, _ := betweenInquiry().askAll(ctx, h, componentPrincipal, betweenAsked{id, after, settled})
 	for _, a := range answers {
 		for _, t := range a.out {
-			h.index.Add(id, t)
+			h.index.Add(id, t, thread.Unknown)
 		}
 	}
 	return settled

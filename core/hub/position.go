@@ -111,7 +111,7 @@ func (p *position) floor() core.TaskID {
 	return least
 }
 
-// isListed reports whether a hub knows the newest tasks that were begun, and so those after them.
+// isListed reports whether a hub knows the newest tasks that were begun, and those after them.
 func (p *position) isListed(s *task.Store) bool {
 	if len(p.lines) == 0 {
 		return s.Lists(p.newest)
@@ -119,10 +119,16 @@ func (p *position) isListed(s *task.Store) bool {
 	return len(p.latest(s)) == len(p.lines)
 }
 
-// latest returns the newest task that was begun of each line, of those that a hub knows.
+// latest returns the newest task that was begun of each line, of those that a hub knows with all after them.
 func (p *position) latest(s *task.Store) (all []core.TaskID) {
+	lost := s.Lost()
+	for l := range lost {
+		if _, begun := p.findLine(l); !begun {
+			return nil
+		}
+	}
 	for _, l := range p.lines {
-		if id := s.At(l.line, l.place); id != "" {
+		if id := s.At(l.line, l.place); id != "" && lost[l.line] <= l.place {
 			all = append(all, id)
 		}
 	}

@@ -90,7 +90,7 @@ func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
 		if head.thread == "" || core.TaskID(head.thread) == head.task {
 			continue // it has no thread, or retention dropped the event that names it
 		}
-		h.index.Add(head.thread, head.task)
+		h.index.Add(head.thread, head.task, thread.Unknown)
 		turns = append(turns, head)
 	}
 	var wanted []core.TaskID

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/lru"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/thread"
 )
 
 // conversations are what this hub and the others tell each other of tasks, so that a thread is one
@@ -78,22 +79,22 @@ func (h *Hub) openedAt(hub string, o openedTask) {
 		return // it was opened here, and shown
 	}
 	h.tasks.Learn(o.Task)
-	h.begins(o.Thread, o.Task)
+	h.begins(o.Thread, o.Task, thread.Unknown)
 	if h.followers.wake(o.Thread) || len(h.watchers) > 0 || h.broadcast != nil {
 		h.expect(hub, o.Task)
 	}
 }
 
-// begins notes a task in its thread; "" for none. Callers hold mu.
-func (h *Hub) begins(thread core.ThreadID, id core.TaskID) {
-	switch thread {
+// begins notes a task of an account in its thread; "" for none. Callers hold mu.
+func (h *Hub) begins(in core.ThreadID, id core.TaskID, account string) {
+	switch in {
 	case "":
 	case core.ThreadID(id):
 		if len(h.others.up) > 0 { // they will tell what belongs to it
-			h.talk.whole.Put(thread, h.talk.joins)
+			h.talk.whole.Put(in, h.talk.joins)
 		}
 	default:
-		h.index.Add(thread, id)
+		h.index.Add(in, id, account)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/thread"
 )
 
 // A hub that comes up does not know the threads that began before. It asks for one when somebody
@@ -60,7 +61,7 @@ func (h *Hub) gather(ctx context.Context, id core.ThreadID) (whole bool) {
 	answers, missing := threadInquiry().askAll(ctx, h, componentPrincipal, id)
 	for _, a := range answers {
 		for _, t := range a.out.Tasks {
-			h.index.Add(id, t)
+			h.index.Add(id, t, thread.Unknown)
 		}
 		h.hearTurns(id, a.out.Turns)
 	}

@@ -43,6 +43,7 @@ func (s *Store) Learn(ids ...core.TaskID) {
 		}
 	}
 	s.catalog.addAll(unknown)
+	s.catalog.bound(s.tasks)
 }
 
 // noteLine notes the newest task of its line. Callers hold mu.
@@ -87,7 +88,7 @@ func LastAt(place uint64) core.TaskID {
 	return core.TaskIDOf(b)
 }
 
-// At returns the task at a place of a line, if it is among the latest [CatalogTasks]; else "".
+// At returns the task at a place of a line, if the store can list it; else "".
 func (s *Store) At(l Line, place uint64) core.TaskID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,19 +118,16 @@ func (s *Store) Unread(after core.TaskID, wasRead func(core.TaskID) bool, n int)
 	return out
 }
 
-// addAll adds tasks that are not there.
+// addAll adds tasks that are not there, of nobody known.
 func (c *catalog) addAll(more []known) {
 	if len(more) == 1 {
-		c.add(more[0])
+		c.add("", more[0])
 		return
 	}
 	for _, k := range more {
+		k.of = c.shares.Add("")
 		c.tasks.Push(k)
 		c.share.Add(knownBytes)
 	}
 	slices.SortFunc(c.tasks.Items(), func(a, b known) int { return cmp.Compare(a.id, b.id) })
-	for c.tasks.Len() > CatalogTasks {
-		c.tasks.Pop()
-		c.share.Add(-knownBytes)
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 	"unique"
@@ -11,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/lru"
 	"github.com/dragoman-hub/dragoman/core/memory"
 	"github.com/dragoman-hub/dragoman/core/redact"
 )
@@ -130,14 +132,22 @@ func (s *Store) stored(ctx context.Context, c catalogued) (Status, error) {
 	return one, nil
 }
 
-// CatalogTasks is how many tasks a hub can list, the latest ones.
+// CatalogTasks is how many tasks a hub can list: the latest ones, of which whoever has the most loses its
+// oldest. Those that are in memory stay.
 const CatalogTasks = 1 << 16
+
+// catalogSlack is how many tasks beyond its bound a catalog drops at once.
+const catalogSlack = CatalogTasks / 128
 
 // catalog has the latest tasks in the order of their ids, and the ends of those that are no
 // longer in memory. Store.mu guards it.
 type catalog struct {
-	tasks fifo.Queue[known]
-	share memory.Share
+	tasks  fifo.Queue[known]
+	shares lru.Shares // of those who asked; of those unknown, such as at other hubs, together
+	share  memory.Share
+	kept   int             // how many were left when the bound last dropped some
+	lost   core.TaskID     // the newest that it has dropped
+	lostIn map[Line]uint64 // the place of that in each line; nil for a hub alone
 }
 
 // knownBytes is about what a task in the catalog takes: its entry, for which the queue may have
@@ -147,8 +157,9 @@ const knownBytes = 256
 // known is a task in the catalog.
 type known struct {
 	id  core.TaskID
-	end core.Kind // 0 while it is in memory
-	at  int64     // when it ended, in Unix nanoseconds
+	of  *lru.Share // of whoever asked
+	end core.Kind  // 0 while it is in memory
+	at  int64      // when it ended, in Unix nanoseconds
 	// What follows is known since the start, of a task that left memory or was read.
 	who   unique.Handle[parties]
 	cause core.TaskID
@@ -191,26 +202,46 @@ func (c catalogued) state() string {
 	return c.task.stateText()
 }
 
-// add adds a task, or replaces what is known of it. The ids of this hub rise; a task of another hub
-// may come later than it was opened.
-func (c *catalog) add(k known) {
+// add adds a task of an account, or replaces what is known of it. The ids of this hub rise; a task of another
+// hub may come later than it was opened.
+func (c *catalog) add(account string, k known) {
+	k.of = c.shares.Add(account)
 	all, i, found := c.tasks.Items(), 0, false
 	if n := len(all); n > 0 && all[n-1].id >= k.id {
 		if all, i, found = c.find(k.id); found {
+			c.shares.Remove(all[i].of)
 			all[i] = k
 			return
 		}
 	}
 	c.tasks.Push(k)
+	c.share.Add(knownBytes)
 	all = c.tasks.Items()
 	for i = len(all) - 1; i > 0 && all[i-1].id > k.id; i-- {
 		all[i-1], all[i] = all[i], all[i-1]
 	}
-	if c.tasks.Len() > CatalogTasks {
-		c.tasks.Pop()
-	} else {
-		c.share.Add(knownBytes)
+}
+
+// bound drops tasks that are not in memory beyond [CatalogTasks].
+func (c *catalog) bound(inMemory map[core.TaskID]*Task) {
+	before := c.tasks.Len()
+	if before <= max(CatalogTasks, c.kept)+catalogSlack {
+		return
 	}
+	c.tasks.DeleteFirst(c.shares.Cut(CatalogTasks), func(k known) bool {
+		if !k.of.Loses() || inMemory[k.id] != nil {
+			return false
+		}
+		c.shares.Remove(k.of)
+		c.lost = max(c.lost, k.id)
+		if c.lostIn != nil && IsID(string(k.id)) {
+			l, place := LineOf(k.id)
+			c.lostIn[l] = max(c.lostIn[l], place)
+		}
+		return true
+	})
+	c.kept = c.tasks.Len()
+	c.share.Add((c.kept - before) * knownBytes)
 }
 
 // find returns the index at which a task is, or would be.
@@ -226,6 +257,7 @@ func (c *catalog) remove(id core.TaskID) {
 	if !found {
 		return
 	}
+	c.shares.Remove(all[i].of)
 	copy(all[1:i+1], all[:i])
 	c.tasks.Pop()
 	c.share.Add(-knownBytes)
@@ -247,12 +279,19 @@ func (s *Store) note(id core.TaskID, w parties, cause core.TaskID) {
 	}
 }
 
-// Lists reports whether the task is among the latest [CatalogTasks].
+// Lists reports whether the store can list a task and all that came after it.
 func (s *Store) Lists(id core.TaskID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, _, found := s.catalog.find(id)
-	return found
+	return found && id >= s.catalog.lost
+}
+
+// Lost returns the place in each line of the newest task that the store can list no more; nil for a hub alone.
+func (s *Store) Lost() map[Line]uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.catalog.lostIn)
 }
 
 // catalogPage is how many tasks are read in one hold of the lock.

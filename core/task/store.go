@@ -92,7 +92,7 @@ type Store struct {
 func NewStore(l Limits, h Host, j journal.Journal) *Store {
 	s := &Store{limits: l, host: h, journal: j, tasks: map[core.TaskID]*Task{}, catalog: catalog{share: memory.Of(l.Memory, memory.Catalog)}}
 	if l.Cluster {
-		s.lines = map[Line]uint64{}
+		s.lines, s.catalog.lostIn = map[Line]uint64{}, map[Line]uint64{}
 	}
 	return s
 }
@@ -137,7 +137,8 @@ func (s *Store) put(t *Task, work *quota.Work) {
 	t.patience.begin()
 	s.tasks[t.id] = t
 	s.noteID(t.id)
-	s.catalog.add(known{id: t.id})
+	s.catalog.add(t.from.Account(), known{id: t.id})
+	s.catalog.bound(s.tasks)
 }
 
 // begin starts the deadline of a task that the hub owns. Callers hold the locks of both.
@@ -371,6 +372,7 @@ func (s *Store) trim(tasks, bytes int) {
 func (s *Store) Recover(id core.TaskID, end core.Kind, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.catalog.add(known{id: id, end: end, at: at.UnixNano()})
+	s.catalog.add("", known{id: id, end: end, at: at.UnixNano()})
+	s.catalog.bound(s.tasks)
 	s.noteID(id)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -211,4 +212,56 @@ func TestAListReturnsTheErrorOfTheJournal(t *testing.T) {
 	if _, err := find(t, s, damaged{gap: why}, "a"); !errors.Is(err, why) {
 		t.Errorf("finding: got %v, want %v", err, why)
 	}
+}
+
+func TestWhoeverHasTheMostListedTasksLosesItsOwnOldest(t *testing.T) {
+	l := limits
+	l.FinishedTasks = 0
+	s, _, j := newStoreWith(l)
+	opens := func(who string) *task.Task {
+		one := s.New(core.Principal{ID: who, Authenticated: true}, policy.Chain{}, core.Request{To: core.ToAny(), Content: "why?", Deadline: time.Now().Add(day)}, core.Trace{}, "")
+		if err := s.Open(one, nil); err != nil {
+			t.Fatal(err)
+		}
+		return one
+	}
+	asks := func(who string) core.TaskID {
+		one := opens(who)
+		conclude(t, one, assign(one), core.Done{})
+		record(t, j, one)
+		s.Retain(one)
+		return one.ID()
+	}
+	runs := opens("ben")
+	ofAnn, oldest := asks("ann"), asks("ben")
+	var newest core.TaskID
+	for range task.CatalogTasks + task.CatalogTasks/100 {
+		newest = asks("ben")
+	}
+	list := func(f task.Filter) (ids []core.TaskID) {
+		all, _, err := s.List(t.Context(), f, nil, nil, func(core.Principal, core.AgentID) (may, asSaid bool) { return true, true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range all {
+			ids = append(ids, one.ID)
+		}
+		return ids
+	}
+	if got := list(task.Filter{From: "ann"}); !slices.Equal(got, []core.TaskID{ofAnn}) {
+		t.Errorf("ann: got %v, want her task", got)
+	}
+	if got := list(task.Filter{Before: ofAnn}); !slices.Equal(got, []core.TaskID{runs.ID()}) {
+		t.Errorf("before that: got %v, want the task of ben, which runs", got)
+	}
+	if got := list(task.Filter{Limit: 1}); !slices.Equal(got, []core.TaskID{newest}) {
+		t.Errorf("the newest: got %v, want %s", got, newest)
+	}
+	if s.Lists(oldest) || s.Lists(ofAnn) || !s.Lists(newest) {
+		t.Errorf("with all after it: got %t for the oldest task of ben, %t for that of ann and %t for the newest, want only that", s.Lists(oldest), s.Lists(ofAnn), s.Lists(newest))
+	}
+	if one, err := find(t, s, j, oldest); err != nil || one.From().ID != "ben" {
+		t.Errorf("the oldest of ben: got %v, want it from the journal", err)
+	}
+	runs.End(core.Cancelled{})
 }

@@ -6,17 +6,25 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/fifo"
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
-// Index knows the tasks of threads, ordered by id. Beyond its limit it drops old
-// tasks, and reports where some may be missing. It is safe for concurrent use.
+// Index knows the tasks of threads, ordered by id. Beyond its limit it drops old tasks, of whoever has the
+// most, and reports where some may be missing. It is safe for concurrent use.
 type Index struct {
 	limit int
 
 	mu      sync.Mutex
 	threads map[core.ThreadID]*contents
-	order   fifo.Queue[*contents] // the thread of each task, oldest first
-	lost    core.TaskID           // the last that was dropped
+	order   fifo.Queue[entry] // oldest first
+	shares  lru.Shares        // of those who asked
+	lost    core.TaskID       // the last that was dropped
+}
+
+type entry struct {
+	of    *contents
+	task  core.TaskID
+	asked *lru.Share
 }
 
 type contents struct {
@@ -33,8 +41,16 @@ func NewIndex(limit int) *Index {
 	return &Index{limit: max(limit, 1), threads: map[core.ThreadID]*contents{}}
 }
 
-// Add adds a task to a thread, in the order of ids, unless the thread has it.
-func (x *Index) Add(id core.ThreadID, task core.TaskID) {
+// Unknown is the account of tasks of which it is not known who asked: those of other hubs, and of before a
+// start. Together they count as of one.
+const Unknown = ""
+
+// slack is the part of the limit beyond which an Index drops tasks, all at once.
+const slack = 128
+
+// Add adds a task to a thread, in the order of ids, unless the thread has it. The account is
+// [core.Principal.Account] of who asked, or Unknown.
+func (x *Index) Add(id core.ThreadID, task core.TaskID, account string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	c := x.threads[id]
@@ -45,11 +61,21 @@ func (x *Index) Add(id core.ThreadID, task core.TaskID) {
 	if !c.add(task) {
 		return
 	}
-	x.order.Push(c)
-	for x.order.Len() > x.limit {
-		oldest, _ := x.order.Pop()
-		x.drop(oldest)
+	x.order.Push(entry{c, task, x.shares.Add(account)})
+	if x.order.Len() <= x.limit+x.limit/slack {
+		return
 	}
+	x.order.DeleteFirst(x.shares.Cut(x.limit), func(e entry) bool {
+		if !e.asked.Loses() {
+			return false
+		}
+		x.shares.Remove(e.asked)
+		e.of.remove(e.task)
+		e.of.lost = max(e.of.lost, e.task)
+		x.lost = max(x.lost, e.task)
+		x.forget(e.of)
+		return true
+	})
 }
 
 // add adds a task at its place. It reports false if it is there.
@@ -65,34 +91,35 @@ func (c *contents) add(task core.TaskID) bool {
 	return true
 }
 
+// remove removes a task. It reports false if it is not there.
+func (c *contents) remove(task core.TaskID) bool {
+	all := c.tasks.Items()
+	at, found := slices.BinarySearch(all, task)
+	if found {
+		copy(all[1:at+1], all[:at])
+		c.tasks.Pop()
+	}
+	return found
+}
+
 // Remove takes a task out of a thread, as if it had never been there.
 func (x *Index) Remove(id core.ThreadID, task core.TaskID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	c := x.threads[id]
-	if c == nil {
+	if c == nil || !c.remove(task) {
 		return
 	}
-	all := c.tasks.Items()
-	at, found := slices.BinarySearch(all, task)
-	if !found {
-		return
-	}
-	copy(all[1:at+1], all[:at])
-	c.tasks.Pop()
 	order := x.order.Items()
-	at = slices.Index(order, c)
+	at := slices.IndexFunc(order, func(e entry) bool { return e.of == c && e.task == task })
+	x.shares.Remove(order[at].asked)
 	copy(order[1:at+1], order[:at])
 	x.order.Pop()
-	if c.tasks.Len() == 0 {
-		delete(x.threads, id)
-	}
+	x.forget(c)
 }
 
-// drop drops the oldest task of c. Callers hold mu.
-func (x *Index) drop(c *contents) {
-	c.lost, _ = c.tasks.Pop()
-	x.lost = max(x.lost, c.lost)
+// forget drops a thread without tasks. Callers hold mu.
+func (x *Index) forget(c *contents) {
 	if c.tasks.Len() == 0 {
 		delete(x.threads, c.id)
 	}

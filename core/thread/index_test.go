@@ -23,7 +23,7 @@ func TestAnIndexReturnsTheTasksOfAThreadInOrder(t *testing.T) {
 		ids := rapid.SampledFrom([]core.ThreadID{"a", "b", "c"})
 		for i := range rapid.IntRange(0, 30).Draw(t, "tasks") {
 			e := entry{ids.Draw(t, "thread"), core.TaskID(fmt.Sprintf("%04d", i+1))}
-			x.Add(e.thread, e.task)
+			x.Add(e.thread, e.task, "ann")
 			all = append(all, e)
 		}
 		known := all[max(0, len(all)-limit):]
@@ -68,7 +68,7 @@ func TestAnIndexReturnsTheTasksOfAThreadInOrder(t *testing.T) {
 func TestATaskThatIsTakenOutOfAnIndexLeavesNoGap(t *testing.T) {
 	x := thread.NewIndex(3)
 	for _, id := range []core.TaskID{"1", "2", "3"} {
-		x.Add("talk", id)
+		x.Add("talk", id, "ann")
 	}
 	x.Remove("talk", "2")
 	x.Remove("talk", "2")
@@ -76,7 +76,7 @@ func TestATaskThatIsTakenOutOfAnIndexLeavesNoGap(t *testing.T) {
 	if next, missing := x.Next("talk", "1"); next != "3" || missing {
 		t.Errorf("after the first: got %q, missing %t, want the third", next, missing)
 	}
-	x.Add("talk", "4")
+	x.Add("talk", "4", "ann")
 	if got := fmt.Sprint(x.Latest("talk", 9)); got != "[1 3 4]" {
 		t.Errorf("got %s, want the others, for which there is room", got)
 	}
@@ -85,5 +85,23 @@ func TestATaskThatIsTakenOutOfAnIndexLeavesNoGap(t *testing.T) {
 	}
 	if next, missing := x.Next("talk", "1"); next != "" || missing {
 		t.Errorf("without tasks: got %q, missing %t, want nothing", next, missing)
+	}
+}
+
+func TestWhoeverHasTheMostTasksInAnIndexLosesItsOwnOldest(t *testing.T) {
+	x := thread.NewIndex(10)
+	x.Add("shared", "001", "ann")
+	x.Add("own", "002", "ann")
+	for i := range 100 {
+		x.Add("shared", core.TaskID(fmt.Sprint(100+i)), "ben")
+	}
+	if got, want := fmt.Sprint(x.Latest("own", 9), x.Latest("shared", 9)), "[002] [001 192 193 194 195 196 197 198 199]"; got != want {
+		t.Errorf("got %s, want what ann has and the latest of ben: %s", got, want)
+	}
+	if next, missing := x.Next("shared", "001"); next != "192" || !missing {
+		t.Errorf("after the task of ann: got %s, missing %t, want 192 and the others reported missing", next, missing)
+	}
+	if next, missing := x.Next("own", "002"); next != "" || missing {
+		t.Errorf("in the thread of ann: got %q, missing %t, want nothing missing", next, missing)
 	}
 }
