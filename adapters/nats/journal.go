@@ -93,6 +93,8 @@ type Journal struct {
 	// fences are the streams of the hub, that of the tasks first.
 	fences  []*fence
 	deposed deposed
+	// majority is that of other servers than one of this process alone.
+	majority majority
 
 	// home and config are those of the embedded server: its directory and what JetStream
 	// runs with.
@@ -102,7 +104,7 @@ type Journal struct {
 	// reopening is held for reading while the streams are used, and for writing while
 	// their store is opened again.
 	reopening sync.RWMutex
-	stop      func() // ends the goroutine that opens the store again
+	stop      func() // ends the goroutines of supervise
 }
 
 var _ journal.Shared = (*Journal)(nil)
@@ -125,7 +127,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	if err == nil {
 		err = j.openStreams(ctx, o, name, keep, keepUsage)
 	}
-	if err == nil && j.server != nil {
+	if err == nil {
 		err = j.supervise(o.Dir)
 	}
 	if err != nil {
@@ -283,8 +285,33 @@ func (j *Journal) openStream(ctx context.Context, c jetstream.StreamConfig) (*fe
 	return f, nil
 }
 
-// supervise watches the directory and the store of the embedded server until Close.
-func (j *Journal) supervise(dir string) (err error) {
+// supervise watches what the journal is stored on until Close: the directory and the store of the embedded
+// server, and other servers.
+func (j *Journal) supervise(dir string) error {
+	if j.server != nil {
+		if err := j.openHome(dir); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	if j.alone() {
+		running.Go(func() { j.reopenAfterFailures(ctx) })
+	} else {
+		running.Go(func() { j.watchMajority(ctx) })
+	}
+	if j.server != nil && j.clustered {
+		running.Go(func() { j.lendLeadership(ctx) })
+	}
+	j.stop = func() {
+		cancel()
+		running.Wait()
+	}
+	return nil
+}
+
+// openHome opens the directory of the embedded server.
+func (j *Journal) openHome(dir string) (err error) {
 	var streams []string
 	for _, f := range j.fences {
 		if !j.clustered { // else other servers may have them
@@ -297,17 +324,6 @@ func (j *Journal) supervise(dir string) (err error) {
 	}
 	// JetStream appends the last element itself.
 	j.config.StoreDir = filepath.Dir(j.config.StoreDir)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	if j.clustered {
-		running.Go(func() { j.lendLeadership(ctx) })
-	} else {
-		running.Go(func() { j.reopenAfterFailures(ctx) })
-	}
-	j.stop = func() {
-		cancel()
-		running.Wait()
-	}
 	return nil
 }
 

@@ -22,12 +22,12 @@ func (j *Journal) Health() error {
 		if status := j.conn.Status(); status != nats.CONNECTED {
 			return fmt.Errorf("the connection to NATS at %q is %s: once it is back, what waits is recorded without a restart", j.address, status)
 		}
-		return nil
+		return j.majority.reason()
 	}
 	if err := j.home.check(); err != nil {
 		return err
 	}
-	return j.failure.reason()
+	return cmp.Or(j.failure.reason(), j.majority.reason())
 }
 
 // send sends messages to a stream and returns the place of the last one once all are

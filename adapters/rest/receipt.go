@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/recorder"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -25,7 +26,7 @@ func (a *api) recorded(c call, t *task.Task, seq uint64) error {
 		}
 		f := core.NewFault(core.CodeTimeout, "the task was accepted, but the journal has not confirmed it within %s: check its state before you ask again", recordTimeout)
 		switch why := a.hub.JournalHealth().Err; {
-		case why != nil:
+		case why != nil && !errors.Is(why, recorder.ErrUnanswered): // else it may be recorded any moment
 			f = core.NewFault(core.CodeOverloaded, "the task was accepted, but cannot be recorded now: %s; check its state before you ask again", why)
 		case time.Since(began) < recordTimeout:
 			continue

@@ -153,7 +153,7 @@ func (k *Keys) claim(ctx context.Context, owner string, m mark) (before core.Tas
 	c := claimed{Key: m.String(), Owner: owner, Hub: h.others.name, After: h.tasks.Newest()}
 	const shortest, longest = 2 * time.Millisecond, 100 * time.Millisecond
 	for pause := shortest; ; pause = min(2*pause, longest) {
-		if err := h.hasQuorum(); err != nil {
+		if err := h.canRecord(); err != nil {
 			return "", err
 		}
 		s := sayings{hubs: []answerOf[claimAnswer]{{hub: h.others.name, out: k.answer(m, c)}}}

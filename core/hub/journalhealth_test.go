@@ -2,7 +2,9 @@ package hub_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -100,6 +102,79 @@ func TestAJournalThatCannotRecordIsReportedBeforeTheFirstRecord(t *testing.T) {
 			t.Errorf("after it recovered: got %v, want no failure", got.Err)
 		}
 	})
+}
+
+// deaf is a journal that leaves writes without an answer while it is held.
+type deaf struct {
+	*journal.Memory
+	held chan struct{} // nil while it is not, closed once it is not any more
+}
+
+func (d *deaf) Append(ctx context.Context, records ...journal.Record) error {
+	if d.held != nil {
+		<-d.held
+	}
+	return d.Memory.Append(ctx, records...)
+}
+
+func TestAHubTakesNothingExactlyWhileItIsNotReadyToRecord(t *testing.T) {
+	type failing struct {
+		journal.Journal
+		fail, mend func()
+		why        string
+	}
+	memory := func() *journal.Memory { return journal.NewMemory(journal.Retention{}) }
+	for name, journalOf := range map[string]func() failing{
+		"it refuses writes": func() failing {
+			j := &moody{Memory: memory()}
+			return failing{j, func() { j.refuse.Store(true) }, j.allow, "the disk is full"}
+		},
+		"it knows that it cannot record": func() failing {
+			j := &broken{Memory: memory()}
+			return failing{j, func() { j.why = errors.New("the directory was removed") }, func() { j.why = nil }, "the directory was removed"}
+		},
+		"it answers no writes": func() failing {
+			j := &deaf{Memory: memory()}
+			return failing{j, func() { j.held = make(chan struct{}) }, func() { close(j.held) }, "has not answered a write for more than 2s"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tt := journalOf()
+				g := &testHub{t, coretest.NewHub(t, hub.Options{Journal: tt})}
+				agent, asker := g.agent("a", able), g.connect("r")
+				taken := func() error {
+					ready := g.hub.NotReady()
+					opened, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{})
+					if fmt.Sprint(ready) != fmt.Sprint(err) {
+						t.Errorf("got %v for who asks whether the hub is ready, and %v for a request, want the same", ready, err)
+					}
+					if err == nil {
+						g.report(agent, opened, core.Done{})
+					}
+					g.sleep(3 * time.Second)
+					return err
+				}
+				if err := taken(); err != nil {
+					t.Errorf("before it fails: got %v, want the task taken", err)
+				}
+				tt.fail()
+				_ = taken() // it may not be known yet
+				for range 3 {
+					err := taken()
+					g.wantFault("while it fails", err, core.CodeOverloaded)
+					if f := core.AsFault(err); !f.Retryable || f.RetryAfter == 0 || !strings.Contains(f.Message, tt.why) {
+						t.Errorf("got %v, want it retryable after a while, and %q", err, tt.why)
+					}
+				}
+				tt.mend()
+				g.sleep(time.Second)
+				if err := taken(); err != nil {
+					t.Errorf("after it recovered: got %v, want the task taken", err)
+				}
+			})
+		})
+	}
 }
 
 func TestAStopReportsUnrecordedTasksAndDoesNotWaitLong(t *testing.T) {

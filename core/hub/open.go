@@ -337,23 +337,44 @@ func (h *Hub) absence(j *job) error {
 
 // admits returns why a session may open no task now. Callers hold mu.
 func (h *Hub) admits(s *Session) error {
-	switch {
-	case s.closed:
+	if s.closed {
 		return s.ended()
-	case h.end.reason != "" && !h.finishes(s):
+	}
+	return h.takes(s)
+}
+
+// takes returns why the hub takes no new task from a session, or from whoever comes if that is nil. Callers
+// hold mu.
+func (h *Hub) takes(s *Session) error {
+	switch {
+	case h.end.reason != "" && (s == nil || !h.finishes(s)):
 		return h.stopping()
 	case h.tasks.FinishedBytes() > h.limits.FinishedBytes+h.limits.UnrecordedBytes:
 		return core.NewFault(core.CodeOverloaded, "the journal is behind by more than %d bytes: ask again later", h.limits.UnrecordedBytes)
 	}
-	return h.hasQuorum()
+	return h.canRecord()
 }
 
-// hasQuorum returns a Fault if this hub does not hear a majority of its cluster.
-func (h *Hub) hasQuorum() error {
-	if h.cluster == nil || h.cluster.HasQuorum() {
+// NotReady returns why the hub takes no new task, in the words with which it refuses one; nil if it does. It
+// asks the journal, and from then on requests are refused for what that says.
+func (h *Hub) NotReady() error {
+	h.recorder.Health()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.takes(nil)
+}
+
+// canRecord returns a Fault if this hub knows that nothing new is recorded: it does not hear a majority of
+// its cluster, or the journal takes no records. What is taken then might be lost.
+func (h *Hub) canRecord() error {
+	var f *core.Fault
+	if h.cluster != nil && !h.cluster.HasQuorum() {
+		f = core.NewFault(core.CodeOverloaded, "this hub does not hear a majority of its cluster and takes nothing new: ask another hub, or again in a moment")
+	} else if why := h.recorder.Failing(); why != nil {
+		f = core.NewFault(core.CodeOverloaded, "this hub cannot record anything and takes nothing new: %s", why)
+	} else {
 		return nil
 	}
-	f := core.NewFault(core.CodeOverloaded, "this hub does not hear a majority of its cluster and takes nothing new: ask another hub, or again in a moment")
 	f.RetryAfter = time.Second
 	return f
 }

@@ -2,7 +2,9 @@ package recorder
 
 import (
 	"cmp"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,12 +24,52 @@ func (r *Recorder) Health() Health {
 	return r.update()
 }
 
+// Failing returns why the journal takes no records, nil while it does, as far as that is known already: by
+// the last [Recorder.Health], and by how the writes went since. It costs next to nothing.
+func (r *Recorder) Failing() error {
+	if known := r.health.known.Load(); known != nil {
+		return *known
+	}
+	return r.health.unanswered()
+}
+
 // health is the state of the journal as far as it is known.
 type health struct {
 	mu      sync.Mutex
 	refused error // the last error of a write; nil once the write succeeded
 	now     Health
 	logged  string // the error that was logged last
+
+	known   atomic.Pointer[error]     // now.Err; nil for none
+	writing atomic.Pointer[time.Time] // since when a write has no answer; nil for no write
+}
+
+// answerTime is how long the journal may take for a write until it counts as failing. It is longer than an
+// election among embedded servers, and than a write to a disk under load.
+const answerTime = 2 * time.Second
+
+// ErrUnanswered is the error of a journal that has not answered a write for long, and may yet have stored it.
+var ErrUnanswered = fmt.Errorf("the journal has not answered a write for more than %s: once it does, what waits is recorded without a restart", answerTime)
+
+// unanswered returns ErrUnanswered if a write has had no answer for longer than answerTime.
+func (h *health) unanswered() error {
+	if since := h.writing.Load(); since == nil || time.Since(*since) <= answerTime {
+		return nil
+	}
+	return ErrUnanswered
+}
+
+// begin notes that a write begins.
+func (h *health) begin() {
+	now := time.Now()
+	h.writing.Store(&now)
+}
+
+// end notes that the write has been answered, and reports whether that took longer than answerTime.
+func (h *health) end() (late bool) {
+	late = h.unanswered() != nil
+	h.writing.Store(nil)
+	return late
 }
 
 // noteRefused notes the error of a write, or nil for its success.
@@ -42,7 +84,12 @@ func (r *Recorder) noteRefused(err error) {
 func (r *Recorder) update() Health {
 	h, log := &r.health, r.opts.Log
 	known, failing := r.opts.Journal.Health(), h.now.Err != nil
-	h.now.Err = cmp.Or(known, h.refused)
+	h.now.Err = cmp.Or(known, h.refused, h.unanswered())
+	h.known.Store(nil)
+	if h.now.Err != nil {
+		err := h.now.Err
+		h.known.Store(&err)
+	}
 	switch {
 	case h.now.Err == nil && failing:
 		log.Warn("the journal takes records again", "failed_for", time.Since(h.now.Since).Round(time.Millisecond).String())
@@ -52,7 +99,7 @@ func (r *Recorder) update() Health {
 			h.now.Since = time.Now()
 			r.opts.Count("journal.failing")
 		}
-		log.Error("the journal takes no records: tasks go on, and what is not recorded waits in memory", "error", h.now.Err)
+		log.Error("the journal takes no records: tasks go on, what is not recorded waits in memory, and new tasks are refused", "error", h.now.Err)
 		h.logged = h.now.Err.Error()
 	}
 	return h.now

@@ -214,9 +214,11 @@ func (r *Recorder) writeUsage(ctx context.Context, records []journal.Record) err
 // insist repeats a write until it succeeds, or the journal was taken over.
 func (r *Recorder) insist(ctx context.Context, write func(context.Context) error) error {
 	for first := (time.Time{}); ; {
+		r.health.begin()
 		err := write(ctx)
+		late := r.health.end()
 		if err == nil {
-			if !first.IsZero() {
+			if !first.IsZero() || late {
 				r.noteRefused(nil)
 			}
 			return nil

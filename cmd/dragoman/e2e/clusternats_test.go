@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
 	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
@@ -166,4 +168,67 @@ func TestTwoHubsMeetAtOneNATSServer(t *testing.T) {
 	hubs[1].start()
 	hubs.untilAllUp()
 	load.settle(t)
+}
+
+// The hubs hear each other by the one server that is left, which stores nothing: they take nothing, as they
+// say. What they took before they knew is stored once they can.
+func TestHubsOfANATSServerInTheMinorityTakeNothing(t *testing.T) {
+	tier.Full(t, "it waits until a server of NATS has lost the others")
+	t.Parallel()
+	servers := startNATS(t, 3)
+	hubs := newHubs(t, 2, "--nats-url", natsURL(servers[:1]))
+	hubs.start()
+	h := hubs[0]
+	startKeeper(t, h.grpc)
+	ask := func() (id core.TaskID, err error) {
+		var taken struct{ ID core.TaskID }
+		err = h.Post(t.Context(), "/v1/tasks", map[string]string{"to": "keeper", "content": "x"}, &taken)
+		return taken.ID, err
+	}
+	if _, err := ask(); err != nil {
+		t.Fatal(err)
+	}
+
+	servers[1].kill()
+	servers[2].kill()
+	begin := time.Now()
+	var early []core.TaskID
+	h.until("a takes nothing", func() error {
+		id, err := ask()
+		if err == nil {
+			early = append(early, id)
+			return errors.New("it has taken a task")
+		}
+		wantUnrecordable(t, err)
+		return nil
+	})
+	t.Logf("%d tasks were taken within %s", len(early), time.Since(begin))
+	for range 50 {
+		if h.ready() {
+			t.Error("/readyz: got 200, want 503 while requests are refused")
+		}
+		if id, err := ask(); err == nil {
+			t.Errorf("got task %s taken while /readyz is 503", id)
+		} else {
+			wantUnrecordable(t, err)
+		}
+	}
+	hubs[1].until("b, which nobody asks, knows it too", func() error { return notYet(!hubs[1].ready(), "it is ready") })
+
+	servers[1].start()
+	servers[2].start()
+	hubs.untilAllUp()
+	h.until("a takes tasks again", func() error { _, err := ask(); return err })
+	if err := h.Post(t.Context(), "/v1/tasks", map[string]string{"to": "keeper", "content": "x", "receipt": "recorded"}, &struct{}{}); err != nil {
+		t.Errorf("a task to be recorded, after those taken before: got %v, want it recorded", err)
+	}
+	h.kill()
+	h.start()
+	hubs.untilAllUp()
+	for _, id := range early {
+		var task struct{ State string }
+		if err := h.Get(t.Context(), "/v1/tasks/"+string(id), &task); err != nil || task.State != "done" {
+			t.Errorf("task %s, which was taken before a knew: got %+v and %v, want it done", id, task, err)
+		}
+	}
 }

@@ -56,25 +56,17 @@ func (s *Service) mountHealth(h *httpListener) {
 // errStopping is the reason that a stopping hub is not ready.
 var errStopping = errors.New("stopping")
 
-// errDrained is the reason that a drained hub is not ready.
-var errDrained = errors.New("draining: the hub takes nothing new until it is started again")
-
-// notReady returns why the hub should get no new work, as a sentence for operators, or nil.
+// notReady returns why the hub should get no new work, as a sentence for operators, or nil: the hub decides it,
+// as it does for every request.
 func (s *Service) notReady() error {
 	if s.draining.Load() {
 		return errStopping
 	}
-	if s.hub.Draining() != "" {
-		return errDrained
+	if err := s.hub.NotReady(); err != nil {
+		return errors.New(core.AsFault(err).Message)
 	}
-	if c := s.Cluster(); c != nil && !c.HasQuorum() {
-		return errNoQuorum
-	}
-	return s.hub.JournalHealth().Err
+	return nil
 }
-
-// errNoQuorum is the reason that a hub which is cut off from most of its cluster is not ready.
-var errNoQuorum = errors.New("this hub does not hear a majority of its cluster: 'dragoman hubs' lists the hubs")
 
 // journalWatch is the time between two checks of the journal. Some failures are found only by
 // checking.
