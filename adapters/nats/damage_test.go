@@ -232,7 +232,8 @@ func TestAReaderGetsTheGapInTheMiddleOfATask(t *testing.T) {
 }
 
 // TestAWriteThatWasCutOffIsAnOrdinaryStart has the last block end within a record, as
-// after a loss of power: there is no index, since nobody closed the store.
+// after a loss of power: there is no index, since nobody closed the store, and no mark
+// that is as late.
 func TestAWriteThatWasCutOffIsAnOrdinaryStart(t *testing.T) {
 	whole := archived(t)
 	messages := whole.messages(t)
@@ -248,8 +249,8 @@ func TestAWriteThatWasCutOffIsAnOrdinaryStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := whole.copied(t)
-			if err := os.Remove(a.file("msgs", "index.db")); err != nil {
-				t.Fatal(err)
+			for _, file := range []string{a.file("msgs", "index.db"), filepath.Join(a.dir, "nats", "marks.json")} {
+				must(t, os.Remove(file))
 			}
 			a.change(t, a.blockFile(m.block), how)
 			f := a.recover(t)

@@ -129,7 +129,7 @@ func (f *fence) copyFrom(ctx context.Context, stream string) error {
 		}
 		return true, send()
 	})
-	if err == nil && more && next < closedAt(stream) {
+	if _, last := indexOf(stream); err == nil && more && next < last {
 		err = fmt.Errorf("message %d of %s cannot be read", next, stream)
 	}
 	return errors.Join(err, send())

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/minio/highwayhash"
@@ -27,6 +28,7 @@ type inspection struct {
 	log    *slog.Logger
 	until  time.Time // when to stop searching for flipped bits
 	lost   map[core.TaskID]uint64
+	marks  marks
 }
 
 // searchTime bounds the search for flipped bits in all files.
@@ -35,7 +37,7 @@ const searchTime = 3 * time.Second
 // inspect checks all streams below the data directory. It returns the tasks named in the
 // records that it removed, each with the last event that it found there.
 func inspect(data string, log *slog.Logger) (lost map[core.TaskID]uint64, err error) {
-	in := inspection{data: data, log: log, until: time.Now().Add(searchTime), lost: map[core.TaskID]uint64{}}
+	in := inspection{data: data, log: log, until: time.Now().Add(searchTime), lost: map[core.TaskID]uint64{}, marks: readMarks(data)}
 	streams, err := filepath.Glob(filepath.Join(streamsDir(data), "*"))
 	if err != nil {
 		return nil, err
@@ -43,6 +45,11 @@ func inspect(data string, log *slog.Logger) (lost map[core.TaskID]uint64, err er
 	for _, s := range streams {
 		if err := in.stream(s); err != nil {
 			return nil, fmt.Errorf("inspecting the journal: %w", err)
+		}
+	}
+	if len(streams) > 0 {
+		if err := in.marks.write(data); err != nil {
+			log.Debug("writing how far the journal is", "error", err)
 		}
 	}
 	return in.lost, nil
@@ -58,15 +65,20 @@ func (in *inspection) stream(dir string) error {
 		return err
 	}
 	var buf []byte
+	name := filepath.Base(dir)
 	var last uint64
-	closed := closedAt(dir)
+	var s seen
+	known := in.marks.Streams[name]
+	first, closed := indexOf(dir)
+	known.First, closed = max(known.First, first), max(closed, known.Last)
 	for i, b := range blocks {
 		text, err := b.read(buf)
 		if err != nil {
 			return err
 		}
 		buf = text
-		w := walk{block: b, in: in, stream: filepath.Base(dir), newest: i == len(blocks)-1, last: last, closed: closed}
+		w := walk{block: b, in: in, stream: name, newest: i == len(blocks)-1, last: last, closed: closed, known: known, seen: &s}
+		s.emptied = s.emptied || len(text) == 0 && !w.newest && s.first == 0
 		rest, sound, err := w.through(text)
 		if err == nil && !sound {
 			err = in.replace(b.path, rest)
@@ -76,32 +88,39 @@ func (in *inspection) stream(dir string) error {
 		}
 		last = w.last
 	}
-	return nil
+	if len(blocks) == 0 {
+		s.endsAt(closed, known)
+	}
+	if strings.HasPrefix(name, "KV_") { // its messages are replaced, which leaves holes
+		return nil
+	}
+	in.marks.Streams[name], err = in.lacks(dir, &s, known)
+	return err
 }
 
-// closedAt returns the place of the last message in the index of a stream, which the
-// server writes when it closes the store and every few minutes. It is 0 if there is no
+// indexOf returns the places of the first and the last message in the index of a stream, which the
+// server writes when it closes the store and every few minutes. They are 0 if there is no
 // index, or a damaged one.
-func closedAt(dir string) uint64 {
+func indexOf(dir string) (first, last uint64) {
 	text, err := os.ReadFile(filepath.Join(dir, "msgs", "index.db"))
 	const start = 2 // magic, version
 	if err != nil || len(text) < start+checksum {
-		return 0
+		return 0, 0
 	}
 	text, sum := text[:len(text)-checksum], text[len(text)-checksum:]
 	if want := sumOf(dir, text); !bytes.Equal(sum, want[:]) {
-		return 0
+		return 0, 0
 	}
 	text = text[start:]
-	var place uint64
-	for range 5 { // messages, bytes, first place, its time, last place
-		var n int
-		if place, n = binary.Uvarint(text); n <= 0 {
-			return 0
+	var fields [5]uint64 // messages, bytes, first place, its time, last place
+	for i := range fields {
+		n := 0
+		if fields[i], n = binary.Uvarint(text); n <= 0 {
+			return 0, 0
 		}
 		text = text[n:]
 	}
-	return place
+	return fields[2], fields[4]
 }
 
 // sumOf returns the checksum of a file of a stream that is not a block.

@@ -297,6 +297,7 @@ func (j *Journal) supervise(dir string) error {
 	var running sync.WaitGroup
 	if j.alone() {
 		running.Go(func() { j.reopenAfterFailures(ctx) })
+		running.Go(func() { j.keepMarks(ctx) })
 	} else {
 		running.Go(func() { j.watchMajority(ctx) })
 	}
@@ -347,5 +348,6 @@ func (j *Journal) Close() error {
 		j.server.Shutdown()
 		j.server.WaitForShutdown()
 	}
+	j.markClosed()
 	return j.home.close()
 }

@@ -16,7 +16,9 @@ type walk struct {
 	in     *inspection
 	stream string
 	newest bool   // it is the last block
-	closed uint64 // the place of the last message in the index of the stream
+	closed uint64 // the place of the last message that the stream is known to have had
+	known  mark   // how far the stream was
+	seen   *seen
 	last   uint64 // the last place so far
 	intact int    // no intact record begins between a damaged one and this offset
 }
@@ -38,13 +40,16 @@ func (w *walk) through(text []byte) (rest []byte, same bool, err error) {
 			w.in.log.Warn("the last write to the journal is incomplete, as after a loss of power, and is dropped", "file", w.path, "bytes", size)
 		}
 		switch {
-		case f != removed:
+		case f == removed:
+			w.seen.removed = true
+			if w.newest && at+size == len(text) {
+				last = w.last + 1
+			}
+		default:
 			if kept != at {
 				copy(text[kept:], text[at:at+size])
 			}
 			kept += size
-		case w.newest && at+size == len(text):
-			last = w.last + 1
 		}
 		at += size
 	}
@@ -56,7 +61,7 @@ func (w *walk) through(text []byte) (rest []byte, same bool, err error) {
 			return nil, false, err
 		}
 		last = w.closed
-		w.in.log.Error("the end of the journal is lost: its index has more messages", "file", w.path, "from", w.last+1, "to", w.closed, "copy", w.in.copies)
+		w.seen.endsAt(last, w.known)
 	}
 	if last > 0 {
 		return append(text[:kept:kept], w.deleted(last)...), false, nil // so that the place is not used again
@@ -119,6 +124,7 @@ func (w *walk) look(text []byte, at int) (size int, f fate) {
 		}
 		r, f = w.must(rest), repaired
 	}
+	w.seen.note(r)
 	w.last = max(w.last, r.place&^(erased|tombstone)) // deleted messages count too
 	return r.size, f
 }
