@@ -205,6 +205,9 @@ func TestRecordedInADirectoryThatWasRemoved(t *testing.T) {
 	if id := first.askFailing(t, "while it is away"); id != "" {
 		t.Errorf("got task %s taken, want it refused while the directory is away", id)
 	}
+	eventually(t, "the log says that the audit cannot be written", func() error {
+		return notYet(strings.Contains(first.log.String(), "the audit cannot be written"), first.log.String())
+	})
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("got the directory made again, want it left alone")
 	}

@@ -21,7 +21,7 @@ type servedHub struct {
 	*client.Client
 	grpc    string
 	cmd     *exec.Cmd
-	log     *output       // on stderr, once it was ready
+	log     *output       // on stderr
 	logDone chan struct{} // closed once stderr has ended
 }
 
@@ -45,6 +45,7 @@ func serveHubCmd(t *testing.T, cmd *exec.Cmd, sync string) *servedHub {
 	h := &servedHub{cmd: cmd, log: &output{}, logDone: make(chan struct{})}
 	t.Cleanup(h.kill)
 	for lines := bufio.NewScanner(log); lines.Scan(); {
+		_, _ = h.log.Write(append(lines.Bytes(), '\n')) // it never fails
 		var printed struct{ Message, GRPC, HTTP string }
 		if err := json.Unmarshal(lines.Bytes(), &printed); err != nil {
 			t.Fatalf("the hub logged %q, want JSON", lines.Text())
