@@ -172,7 +172,9 @@ var eventOf = map[core.Kind]*rapid.Generator[core.Body]{
 		}
 	}),
 	core.KindQuestionAsked: drawn(func(t *rapid.T) core.Body {
-		option := rapid.Custom(func(t *rapid.T) core.Option { return core.Option{Label: word.Draw(t, "label"), Description: word.Draw(t, "description")} })
+		option := rapid.Custom(func(t *rapid.T) core.Option {
+			return core.Option{Label: word.Draw(t, "label"), Description: word.Draw(t, "description")}
+		})
 		return core.QuestionAsked{
 			ID: anID.Draw(t, "id"), Text: word.Draw(t, "text"), Header: word.Draw(t, "header"), Several: rapid.Bool().Draw(t, "several"),
 			Options: rapid.SliceOfN(option, 1, 3).Draw(t, "options"), Until: time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "until"), 0).UTC(),
