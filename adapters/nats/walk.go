@@ -39,13 +39,12 @@ func (w *walk) through(text []byte) (rest []byte, same bool, err error) {
 		if f == cutShort {
 			w.in.log.Warn("the last write to the journal is incomplete, as after a loss of power, and is dropped", "file", w.path, "bytes", size)
 		}
-		switch {
-		case f == removed:
+		if f == removed {
 			w.seen.removed = true
 			if w.newest && at+size == len(text) {
 				last = w.last + 1
 			}
-		default:
+		} else {
 			if kept != at {
 				copy(text[kept:], text[at:at+size])
 			}

@@ -241,6 +241,19 @@ func (t *Task) derive(e core.Event) {
 		}
 	case core.CancelRequested:
 		t.cancelling = true
+	}
+	t.deriveWaits(e)
+	if e.Body.Kind().Output() {
+		t.output = true
+		if t.receipt.Stage < core.StageDelivered { // an agent that answers has got it; only the owner knows that earlier
+			t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageDelivered, t.agent, e.At
+		}
+	}
+}
+
+// deriveWaits keeps of an event of the owner whether people are waited for, and for what. Callers hold mu.
+func (t *Task) deriveWaits(e core.Event) {
+	switch b := e.Body.(type) {
 	case core.ApprovalRequested:
 		t.hold(b, e.At)
 	case core.ApprovalDecided:
@@ -257,12 +270,6 @@ func (t *Task) derive(e core.Event) {
 		t.proceeded(b.ID)
 	}
 	t.noteWaits()
-	if e.Body.Kind().Output() {
-		t.output = true
-		if t.receipt.Stage < core.StageDelivered { // an agent that answers has got it; only the owner knows that earlier
-			t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageDelivered, t.agent, e.At
-		}
-	}
 }
 
 // hold notes that the owner waits for a decision. Callers hold mu.

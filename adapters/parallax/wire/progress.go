@@ -236,6 +236,17 @@ func ItemOf(body core.Body) (Item, bool) {
 		return Item{Session: &agentSession{ID: b.Session}}, true
 	case core.SessionLost:
 		return Item{Session: &agentSession{Lost: b.Reason}}, true
+	case core.Retrying:
+		return Item{Retrying: &retrying{b.Attempt, string(b.Agent), errorOf(b.Fault, nil)}}, true
+	case core.ForeignFrame:
+		return Item{ForeignFrame: &foreignFrame{b.Dialect, b.Name}}, true
+	}
+	return itemOfPeople(body)
+}
+
+// itemOfPeople is ItemOf for what people are asked and told.
+func itemOfPeople(body core.Body) (Item, bool) {
+	switch b := body.(type) {
 	case core.ApprovalRequested:
 		return Item{ApprovalRequested: callOf(b.ID, b.Name, b.Input)}, true
 	case core.ApprovalDecided:
@@ -250,10 +261,6 @@ func ItemOf(body core.Body) (Item, bool) {
 	case core.InjectionAnswered:
 		a := injection(b)
 		return Item{InjectionAnswered: &a}, true
-	case core.Retrying:
-		return Item{Retrying: &retrying{b.Attempt, string(b.Agent), errorOf(b.Fault, nil)}}, true
-	case core.ForeignFrame:
-		return Item{ForeignFrame: &foreignFrame{b.Dialect, b.Name}}, true
 	}
 	return Item{}, false
 }
