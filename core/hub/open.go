@@ -87,8 +87,8 @@ func (s *Session) attach(t *task.Task, role task.Role, tag any) {
 }
 
 func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, error) {
-	byDefault := (o.DefaultDeadline || o.Request.Deadline.IsZero()) && !s.identity.FixedDeadline
-	req, err := h.complete(s, *o.Request)
+	byDefault := o.DefaultDeadline || o.Request.Deadline.IsZero()
+	req, err := h.complete(s, *o.Request, byDefault)
 	if err != nil {
 		h.Count("refused." + string(core.AsFault(err).Code))
 		return nil, err
@@ -106,7 +106,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	chain.Hops = max(chain.Hops, o.MinHops, hops)
 	t := &job{Task: h.tasks.New(from, chain, req, h.traceOf(s, o, trace, causes), o.Key), opener: s}
 	t.SetAbove(h.goingOn(causes))
-	if byDefault {
+	if byDefault && !s.identity.FixedDeadline {
 		t.SetDefaultDeadline()
 	}
 	if err = denied; err == nil {
@@ -199,9 +199,12 @@ func (h *Hub) refuse(j *job, err error) {
 }
 
 // complete checks a request and fills in defaults.
-func (h *Hub) complete(s *Session, req core.Request) (core.Request, error) {
+func (h *Hub) complete(s *Session, req core.Request, byDefault bool) (core.Request, error) {
 	now := time.Now()
 	h.setDefaults(s, &req, now)
+	if latest := now.Add(h.limits.MaxDeadline); byDefault && req.Deadline.After(latest) {
+		req.Deadline = latest.Round(0)
+	}
 	if err := h.checkRequest(&req, now); err != nil || s.identity.Checked {
 		return req, err
 	}

@@ -123,3 +123,22 @@ func TestAnAgentThatCannotBeStoppedKeepsItsSlotForAsLongAsItMayBeSilent(t *testi
 		g.report(a, waits, core.Done{})
 	})
 }
+
+func TestADefaultDeadlineIsNoLaterThanTheMaximum(t *testing.T) {
+	withHub(t, hub.Limits{Deadline: 4 * time.Hour, MaxDeadline: time.Hour}, func(g *testHub) {
+		a, asker := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r")
+		byDefault := g.ask(asker, "a")
+		named, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(4 * time.Hour)}, hub.OpenOptions{DefaultDeadline: true})
+		if err != nil {
+			t.Fatalf("a default of a dialect: got %v, want no error", err)
+		}
+		for _, one := range []*task.Task{byDefault, named} {
+			if got := time.Until(one.Deadline()); got != time.Hour {
+				t.Errorf("got a deadline in %s, want 1h", got)
+			}
+			g.report(a, one, core.Done{})
+		}
+		_, err = asker.Open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(4 * time.Hour)}, hub.OpenOptions{})
+		g.wantFault("a deadline of the requester's own", err, core.CodeInvalid)
+	})
+}

@@ -80,10 +80,10 @@ func TestTasksAreListedAndShownOnTheCommandLine(t *testing.T) {
 		{[]string{"tasks", "--cause", "me"}, command.ExitUsage, "?cause=me"},
 		{[]string{"tasks", "--cause", list.Tasks[0].ID}, command.ExitDone, "no tasks match"},
 		{[]string{"tasks", "--limit", "-1"}, command.ExitUsage, "--limit -1"},
-		{[]string{"tasks", "no-such-task"}, command.ExitFailed, "no task no-such-task is known here"},
+		{[]string{"tasks", "no-such-task"}, command.ExitFailed, "no task no-such-task is here for you"},
 		{[]string{"tasks", "--state", "running"}, command.ExitDone, "no tasks match"},
-		{[]string{"approve", "no-such-task"}, command.ExitFailed, "no task no-such-task is known here"},
-		{[]string{"deny", "no-such-task", "call"}, command.ExitFailed, "no task no-such-task is known here"},
+		{[]string{"approve", "no-such-task"}, command.ExitFailed, "no task no-such-task is here for you"},
+		{[]string{"deny", "no-such-task", "call"}, command.ExitFailed, "no task no-such-task is here for you"},
 		{[]string{"approve", list.Tasks[0].ID}, command.ExitFailed, "nothing of the task waits for a decision"},
 	} {
 		if code, _, errs := h.run(t, tt.args...); code != tt.code || !strings.Contains(errs, tt.says) {
