@@ -180,7 +180,7 @@ func (rs *requesterSink) flush() error {
 func (rs *requesterSink) sendProgress(body core.Body) error {
 	e := rs.s.newEnvelope(wire.KindProgress, rs.request.id, nil)
 	switch body.(type) {
-	case core.ApprovalDecided, core.InjectionAnswered, core.Retrying:
+	case core.ApprovalDecided, core.QuestionAnswered, core.InjectionAnswered, core.Retrying:
 	default:
 		e.From = string(rs.task.Agent())
 	}

@@ -382,3 +382,35 @@ func TestOverHTTPEachTokenOfAPrincipalHasOnlyItsOwnRights(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatPeopleSayDoesNotComeFromTheAgent(t *testing.T) {
+	withHub(t, func(t *testing.T, w *setup) {
+		query := w.ask()
+		w.assigned()
+		w.report(query, core.Done{})
+		out := &recorder{}
+		session := w.session("kit", out)
+		defer session.close(nil)
+		r := &request{id: "q1", kind: wire.KindQuery, reports: true, live: true}
+		session.requests[r.id] = r
+		events := []core.Event{
+			{Seq: 2, Body: core.QuestionAsked{ID: "q", Text: "which?"}},
+			{Seq: 3, Body: core.QuestionAnswered{ID: "q", Answered: true, Text: "that", By: "ann"}},
+			{Seq: 4, Body: core.ApprovalRequested{ID: "t", Name: "rm"}},
+			{Seq: 5, Body: core.ApprovalDecided{ID: "t", Approved: true, By: "ann"}},
+		}
+		if err := session.tellRequester(t.Context(), hub.Batch{Task: query, Role: task.Requester, Tag: r, Events: events}); err != nil {
+			t.Fatal(err)
+		}
+		agent := string(query.Agent())
+		for i, m := range out.sent {
+			from := wire.TextOf(m.json, "from")
+			if asks := i%2 == 0; asks != (from == agent) {
+				t.Errorf("%s: got it from %q, want it from the agent only if that asks", m.json, from)
+			}
+		}
+		if len(out.sent) != len(events) {
+			t.Errorf("got %d envelopes, want %d", len(out.sent), len(events))
+		}
+	})
+}

@@ -143,8 +143,7 @@ func (j *Journal) Insist(ctx context.Context, do func(context.Context) error) er
 	}
 }
 
-// IsTemporary reports whether an error of the journal of a cluster is one for a moment, as during an
-// election: what failed with it may be repeated.
+// IsTemporary implements journal.Replicated.
 func (j *Journal) IsTemporary(err error) bool { return j.clustered && isTemporary(err) }
 
 // isTemporary reports whether an error is one of a cluster without a leader or enough servers.
@@ -154,7 +153,7 @@ func isTemporary(err error) bool {
 	if errors.As(err, &refused) {
 		return refused.Code == 503 || refused.ErrorCode == noPeers || refused.ErrorCode == notReplicated || refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 	}
-	for _, temporary := range []error{errNotHeard, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrNoStreamResponse} {
+	for _, temporary := range []error{errNotHeard, errNewLeader, errNoAnswer, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrNoStreamResponse} {
 		if errors.Is(err, temporary) {
 			return true
 		}

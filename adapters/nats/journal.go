@@ -107,7 +107,10 @@ type Journal struct {
 	stop      func() // ends the goroutines of supervise
 }
 
-var _ journal.Shared = (*Journal)(nil)
+var (
+	_ journal.Shared     = (*Journal)(nil)
+	_ journal.Replicated = (*Journal)(nil)
+)
 
 // Open starts the embedded server or connects to the external one, makes missing streams and
 // begins the next life of the hub, which takes over the one before. In a cluster, a second hub of a

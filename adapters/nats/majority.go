@@ -68,7 +68,7 @@ func (j *Journal) hasMajority(ctx context.Context) error {
 	}
 	heard := 1
 	for _, r := range info.Cluster.Replicas {
-		if r.Active <= heardTime {
+		if never := r.Active == 0 && r.Offline; !never && r.Active <= heardTime {
 			heard++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,6 +176,68 @@ func TestAHubTakesNothingExactlyWhileItIsNotReadyToRecord(t *testing.T) {
 			})
 		})
 	}
+}
+
+// electing is a journal on several servers, which store nothing while they elect a leader.
+type electing struct {
+	*journal.Memory
+	on atomic.Bool
+}
+
+var errElection = errors.New("no leader")
+
+func (e *electing) Append(ctx context.Context, records ...journal.Record) error {
+	if e.on.Load() {
+		return errElection
+	}
+	return e.Memory.Append(ctx, records...)
+}
+
+func (*electing) IsTemporary(err error) bool { return errors.Is(err, errElection) }
+
+func TestAnElectionOfTheJournalRefusesNothingUnlessItLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &electing{Memory: journal.NewMemory(journal.Retention{})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Journal: j})}
+		agent, asker := g.agent("a", able), g.connect("r")
+		ask := func() error {
+			opened, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{})
+			if err == nil {
+				g.report(agent, opened, core.Done{})
+			}
+			return err
+		}
+		j.on.Store(true)
+		for range 8 {
+			if err := ask(); err != nil {
+				t.Fatalf("in the first 2s: got %v, want the task taken", err)
+			}
+			g.sleep(250 * time.Millisecond)
+		}
+		g.sleep(time.Second)
+		g.wantFault("after 3s", ask(), core.CodeOverloaded)
+		j.on.Store(false)
+		g.sleep(time.Second)
+		if err := ask(); err != nil {
+			t.Errorf("with a leader: got %v, want the task taken", err)
+		}
+	})
+}
+
+func TestARefusalEndsWithItsCauseThoughNobodyAsksForTheHealth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &broken{Memory: journal.NewMemory(journal.Retention{})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Journal: j})}
+		agent, asker := g.agent("a", able), g.connect("r")
+		j.why = errors.New("the directory was removed")
+		if g.hub.NotReady() == nil {
+			t.Error("got a hub that is ready, want one that is not")
+		}
+		_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{})
+		g.wantFault("while it is so", err, core.CodeOverloaded)
+		j.why = nil
+		g.report(agent, g.ask(asker, "a"), core.Done{})
+	})
 }
 
 func TestAStopReportsUnrecordedTasksAndDoesNotWaitLong(t *testing.T) {

@@ -48,6 +48,14 @@ type Journal interface {
 	Close() error
 }
 
+// Replicated is a [Journal] on several servers.
+type Replicated interface {
+	Journal
+	// IsTemporary reports whether an error is one for a moment, as during an election: what failed
+	// with it may be repeated.
+	IsTemporary(error) bool
+}
+
 // LatestHeads is how many tasks with an end [Journal.Heads] yields at least, if there are so many. A hub that
 // starts needs the latest 1<<16 to have begun, which may have ended in another order.
 const LatestHeads = 1<<16 + 1<<14

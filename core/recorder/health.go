@@ -24,11 +24,11 @@ func (r *Recorder) Health() Health {
 	return r.update()
 }
 
-// Failing returns why the journal takes no records, nil while it does, as far as that is known already: by
-// the last [Recorder.Health], and by how the writes went since. It costs next to nothing.
+// Failing is the error of [Recorder.Health], as far as that is known already: a failure is, by the last Health
+// and by how the writes went since, and so is its end. While the journal takes records it costs next to nothing.
 func (r *Recorder) Failing() error {
-	if known := r.health.known.Load(); known != nil {
-		return *known
+	if r.health.failing.Load() {
+		return r.Health().Err
 	}
 	return r.health.unanswered()
 }
@@ -40,12 +40,12 @@ type health struct {
 	now     Health
 	logged  string // the error that was logged last
 
-	known   atomic.Pointer[error]     // now.Err; nil for none
-	writing atomic.Pointer[time.Time] // since when a write has no answer; nil for no write
+	failing atomic.Bool               // now.Err is set
+	writing atomic.Pointer[time.Time] // since when a write is tried; nil for no write
 }
 
-// answerTime is how long the journal may take for a write until it counts as failing. It is longer than an
-// election among embedded servers, and than a write to a disk under load.
+// answerTime is how long the journal may take for a write, with all tries that fail for a moment, until it
+// counts as failing. It is longer than an election among embedded servers, and than a write to a disk under load.
 const answerTime = 2 * time.Second
 
 // ErrUnanswered is the error of a journal that has not answered a write for long, and may yet have stored it.
@@ -59,13 +59,13 @@ func (h *health) unanswered() error {
 	return ErrUnanswered
 }
 
-// begin notes that a write begins.
+// begin notes that the first try of a write begins.
 func (h *health) begin() {
 	now := time.Now()
 	h.writing.Store(&now)
 }
 
-// end notes that the write has been answered, and reports whether that took longer than answerTime.
+// end notes that the write is done, or given up, and reports whether that took longer than answerTime.
 func (h *health) end() (late bool) {
 	late = h.unanswered() != nil
 	h.writing.Store(nil)
@@ -85,11 +85,7 @@ func (r *Recorder) update() Health {
 	h, log := &r.health, r.opts.Log
 	known, failing := r.opts.Journal.Health(), h.now.Err != nil
 	h.now.Err = cmp.Or(known, h.refused, h.unanswered())
-	h.known.Store(nil)
-	if h.now.Err != nil {
-		err := h.now.Err
-		h.known.Store(&err)
-	}
+	h.failing.Store(h.now.Err != nil)
 	switch {
 	case h.now.Err == nil && failing:
 		log.Warn("the journal takes records again", "failed_for", time.Since(h.now.Since).Round(time.Millisecond).String())

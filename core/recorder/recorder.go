@@ -213,12 +213,12 @@ func (r *Recorder) writeUsage(ctx context.Context, records []journal.Record) err
 
 // insist repeats a write until it succeeds, or the journal was taken over.
 func (r *Recorder) insist(ctx context.Context, write func(context.Context) error) error {
+	r.health.begin()
+	defer r.health.end()
 	for first := (time.Time{}); ; {
-		r.health.begin()
 		err := write(ctx)
-		late := r.health.end()
 		if err == nil {
-			if !first.IsZero() || late {
+			if late := r.health.end(); !first.IsZero() || late {
 				r.noteRefused(nil)
 			}
 			return nil
@@ -227,7 +227,9 @@ func (r *Recorder) insist(ctx context.Context, write func(context.Context) error
 			first = time.Now()
 		}
 		r.opts.Count("journal.refused")
-		r.noteRefused(err)
+		if j, ok := r.opts.Journal.(journal.Replicated); !ok || !j.IsTemporary(err) {
+			r.noteRefused(err)
+		}
 		if errors.Is(err, journal.ErrFenced) {
 			return err
 		}

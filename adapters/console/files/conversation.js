@@ -60,7 +60,7 @@ function textPart(part) {
   if (part.kind === 'file') extra.push(h('p', { class: 'hint' }, part.body?.media_type ?? ''));
   const said = h('div', {}, pre, more, extra);
   const element = h('li', { class: 'part ' + part.kind },
-    h('p', { class: 'who' }, h('b', {}, shortWho(part.who) || 'hub'), ' ', r.intent === 'notify' ? 'notifies' : WORDS[part.kind] ?? part.kind.replaceAll('_', ' '), ' ', time(part.at)),
+    h('p', { class: 'who' }, h('b', {}, shortWho(part.who) || 'hub'), ' ', r.intent === 'notify' ? 'notifies' : r.answered === false ? 'got no answer' : WORDS[part.kind] ?? part.kind.replaceAll('_', ' '), ' ', time(part.at)),
     part.kind === 'thinking' ? h('details', {}, h('summary', {}, 'thinking'), said) : said);
   let at = 0; // how much of it is shown
   const update = () => {

@@ -123,7 +123,7 @@ export class Model {
         break;
       }
       case 'question_answered':
-        this.part(e, b.by ?? 'hub', summary(e), b);
+        this.part(e, b.answered ? b.by : this.agent, summary(e), b);
         break;
       case 'usage':
         this.usage.input += b.input ?? 0;
