@@ -38,7 +38,14 @@ func (f found) missing(t *testing.T) (n int) {
 // a server writes when it is stopped.
 func (a archive) killed(t *testing.T) archive {
 	t.Helper()
+	return a.killedAfter(t, func(*nats.Journal) {})
+}
+
+// killedAfter is killed for a hub that has written more to the archive.
+func (a archive) killedAfter(t *testing.T, write func(*nats.Journal)) archive {
+	t.Helper()
 	j := opened(t, nats.Options{Dir: a.dir, Keep: small})
+	write(j)
 	j.Mark()
 	left := a.copied(t)
 	if err := j.Close(); err != nil {
@@ -109,6 +116,36 @@ func hasNothingLeft(t *testing.T, take func(file string) error) {
 	}
 	if n := a.recover(t).missing(t); n != 0 {
 		t.Errorf("the next start: got %d records missing by the log, want it said once", n)
+	}
+}
+
+// A stream that has nothing left begins again, with the places of what is missing.
+func TestWhatIsMissingOfAJournalThatBeganAgainIsSaidToo(t *testing.T) {
+	dir := t.TempDir()
+	write := func(j *nats.Journal, tasks int) {
+		t.Helper()
+		for i := range tasks {
+			events := answered(i)
+			events[3].Body = core.Text{Text: strings.Repeat("because ", 300)} // so that a few fill a block
+			must(t, j.Append(t.Context(), recorded(core.TaskID(core.NewID()), events...)...))
+		}
+	}
+	j := opened(t, nats.Options{Dir: dir, Keep: small})
+	write(j, 10)
+	must(t, j.Close())
+	a := archive{dir: dir}
+	must(t, os.Remove(a.blockFile(0)))
+	for name, tasks := range map[string]int{"fewer records than it had": 5, "more records than it had": 20} {
+		t.Run(name, func(t *testing.T) {
+			a := a.copied(t).killedAfter(t, func(j *nats.Journal) { write(j, tasks) })
+			must(t, os.Truncate(a.blockFile(0), 0))
+			if n := a.recover(t).missing(t); n < 5 {
+				t.Errorf("got %d records missing by the log, want at least 5", n)
+			}
+			if n := a.recover(t).missing(t); n != 0 {
+				t.Errorf("the next start: got %d records missing by the log, want it said once", n)
+			}
+		})
 	}
 }
 
