@@ -110,6 +110,25 @@ func TestAMirrorAsksForWhatItLacks(t *testing.T) {
 	})
 }
 
+// Behind a hole an event has come, and with the connection the rest is lost. The owner starts again, and its
+// journal has less than what has come.
+func TestAMirrorEndsThoughItsOwnerHasLessOverTheNextConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLosing(t)
+		id, text := l.has.ID(), core.Text{Text: "because"}
+		l.a.Extend(id, []core.Event{{Epoch: 1, Seq: 5, Body: text}})
+		l.end()
+		l.link()
+		synctest.Wait()
+		left := []core.Event{{Epoch: 2, Seq: 7, Body: text}, {Epoch: 2, Seq: 8, Body: core.Done{}}}
+		l.a.Extend(id, left)
+		l.a.Extend(id, left) // it was asked again
+		if !l.has.HasEnded() {
+			t.Errorf("got the task %s, want it ended", l.has.State())
+		}
+	})
+}
+
 // Who begins to read all tasks reads those whose end is still to be told, also the ones of another hub.
 func TestAnEndThatIsStillToBeToldIsToldToThoseWhoComeNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

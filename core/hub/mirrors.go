@@ -15,7 +15,7 @@ import (
 // is none. Where events before them have not come, it asks the owner again.
 func (h *Hub) Extend(id core.TaskID, events []core.Event) { h.extendWith(id, events, h.hear) }
 
-// extendWith is Extend for events from wherever extend takes them.
+// extendWith is [Hub.Extend] with extend in place of hear, for events that come from elsewhere.
 func (h *Hub) extendWith(id core.TaskID, events []core.Event, extend func(*task.Task, []core.Event)) {
 	if len(events) == 0 {
 		return
@@ -74,7 +74,7 @@ func (h *Hub) hear(t *task.Task, events []core.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if owner, elsewhere := h.owner(t); elsewhere {
-		h.follow(owner, t)
+		_ = h.others.peers.Follow(owner, t.ID(), t.Cursor())
 	}
 }
 

@@ -167,10 +167,10 @@ func (h *Hub) Connected(name string) {
 	}
 }
 
-// follow asks a hub for the events of a task that the mirror of it does not have. Without a connection
-// it does nothing: over the next one [Hub.Connected] asks. Callers hold mu.
+// follow asks a hub, over a connection over which it was not asked before, for the events of a task that the mirror
+// of it does not have. Without a connection it does nothing: over the next one [Hub.Connected] asks. Callers hold mu.
 func (h *Hub) follow(hub string, t *task.Task) {
-	_ = h.others.peers.Follow(hub, t.ID(), t.Cursor())
+	_ = h.others.peers.Follow(hub, t.ID(), t.AskAnew())
 }
 
 // mirrorsOf returns the mirrors of the tasks of a hub that have not ended. Callers hold mu.

@@ -149,6 +149,16 @@ func (t *Task) Hear(events []core.Event) (ended, lacks bool) {
 	return ended, false
 }
 
+// AskAnew returns the cursor after which an owner is to be asked for all, over a connection over which it was not
+// asked before. What came behind a hole until then says nothing of how the answer begins: it may come from
+// another life, which has less.
+func (t *Task) AskAnew() core.Cursor {
+	t.mu.Lock()
+	t.beyond = 0
+	t.mu.Unlock()
+	return t.Cursor()
+}
+
 // isBehindHole reports whether a mirror lacks events before one that it would take. Callers hold mu.
 func (t *Task) isBehindHole(e core.Event) bool {
 	return t.mirror && t.state != Ended && t.log.Len() > 0 && e.Epoch >= t.epoch && e.Seq > t.last()+1

@@ -85,6 +85,24 @@ func TestAMirrorTakesNothingBehindAHoleThatItsOwnerMayFill(t *testing.T) {
 			t.Errorf("got %s, want the gap told, and what follows it", got)
 		}
 	})
+	t.Run("another life of the owner has less", func(t *testing.T) {
+		s, _, _ := newStore()
+		one, in := mirrored(t, s)
+		hear(one, true, 5)
+		answer := []core.Event{event(2, 7, text), event(2, 8, core.Done{})}
+		if after := one.AskAnew(); after != (core.Cursor{Epoch: 1, Seq: 1}) {
+			t.Errorf("got the cursor %s, want that of the first event", after)
+		}
+		if ended, lacks := one.Hear(answer); ended || !lacks {
+			t.Errorf("over the next connection: got ended %v and lacks %v, want that the owner is asked again", ended, lacks)
+		}
+		if ended, lacks := one.Hear(answer); !ended || lacks {
+			t.Errorf("the answer: got ended %v and lacks %v, want the end", ended, lacks)
+		}
+		if got := in.read(); got != "1 gap 2-6 7 8 over" {
+			t.Errorf("got %s, want the gap told, and what follows it", got)
+		}
+	})
 	t.Run("the journal has it", func(t *testing.T) {
 		s, _, _ := newStore()
 		one, in := mirrored(t, s)
