@@ -3,8 +3,11 @@ package peer_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,6 +19,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // waitingJournal lets readers wait.
@@ -115,6 +119,52 @@ func TestAHubThatAsksAgainForATaskGetsItAgain(t *testing.T) {
 			if frame[0] == 'e' {
 				break
 			}
+		}
+	}
+}
+
+// Any id may name a hub that has opened the task. That one's error says that it is to be asked again only if it may
+// answer then.
+func TestATaskThatItsMakerCannotBeAskedForIsUnknown(t *testing.T) {
+	for said, want := range map[core.Code]core.Code{
+		core.CodeUnreachable: core.CodeUnreachable, core.CodeTimeout: core.CodeUnreachable, core.CodeOverloaded: core.CodeUnreachable,
+		core.CodeUnsupported: core.CodeUnknownTask, core.CodeInternal: core.CodeUnknownTask,
+	} {
+		t.Run(string(said), func(t *testing.T) {
+			peers, life := &peer.Peers{}, journal.NewSharedMemory(journal.Retention{}).Open("a")
+			a := coretest.NewHub(t, hub.Options{Peers: peers, Journal: life, Shared: life})
+			a.HubUp("b", 1)
+			one, other := coretest.Pipe[[]byte, []byte](1000)
+			b := peers.Add(a, peer.Options{Name: "b", Log: slog.New(slog.DiscardHandler)})
+			defer b.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			defer func() { cancel(); running.Wait() }()
+			running.Go(func() { b.Run(ctx, one) })
+			running.Go(func() { answerAll(ctx, t, other, said) })
+			const id = core.TaskID("0197f6a0-0000-7000-8000-040000000000") // of this hub, and opened at b
+			if l, _ := task.LineOf(id); l.Owner() != 0 || l.Maker() != 1 {
+				t.Fatalf("got an id of hub %d, opened at %d", l.Owner(), l.Maker())
+			}
+			if _, err := a.Task(t.Context(), operator, id); core.AsFault(err).Code != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
+	}
+}
+
+// answerAll answers every inquiry with a fault until ctx ends.
+func answerAll(ctx context.Context, t *testing.T, conn link.Conn[[]byte, []byte], with core.Code) {
+	fault, err := json.Marshal(map[string]any{"fault": core.NewFault(with, "no")})
+	if err != nil {
+		t.Error(err)
+	}
+	err = conn.Send(ctx, []byte(`h{"version":1}`))
+	for err == nil {
+		var frame []byte
+		if frame, err = conn.Receive(ctx); err == nil && frame[0] == 'q' {
+			_, size := binary.Uvarint(frame[1:])
+			err = conn.Send(ctx, append(append([]byte{'a'}, frame[1:1+size]...), fault...))
 		}
 	}
 }

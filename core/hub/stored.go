@@ -25,7 +25,7 @@ func (h *Hub) find(ctx context.Context, id core.TaskID) (*task.Task, error) {
 		t, err := h.findHere(ctx, id)
 		switch {
 		case errors.Is(err, unknownTask):
-			return h.findTakenBack(ctx, id, err)
+			return h.findTakenBack(ctx, id)
 		case err != nil || t.Owner() == "" || t.Last().Body.Kind().Ends():
 			return t, err
 		}
@@ -36,12 +36,12 @@ func (h *Hub) find(ctx context.Context, id core.TaskID) (*task.Task, error) {
 		return t, nil
 	}
 	if errors.Is(err, unknownTask) {
-		return h.findTakenBack(ctx, id, err)
+		return h.findTakenBack(ctx, id)
 	}
 	found, owner, late := h.findStored(ctx, id)
 	switch {
 	case errors.Is(late, unknownTask):
-		return h.findTakenBack(ctx, id, late)
+		return h.findTakenBack(ctx, id)
 	case late != nil:
 		return nil, late
 	case found.Last().Body.Kind().Ends():
@@ -52,9 +52,10 @@ func (h *Hub) find(ctx context.Context, id core.TaskID) (*task.Task, error) {
 	return nil, err // nobody has ended it yet
 }
 
-// findTakenBack is find for a task that its owner does not have, with the Fault that says so: the hub that has opened it
-// takes it back, or is about to. Also, an id from before this hub was in a cluster has any index.
-func (h *Hub) findTakenBack(ctx context.Context, id core.TaskID, unknown error) (*task.Task, error) {
+// findTakenBack is find for a task that its owner does not have. The hub that has opened it may have taken it back, or
+// be about to: then it returns an unreachable Fault. An id from before this hub was in a cluster, or one that never
+// was, has any index.
+func (h *Hub) findTakenBack(ctx context.Context, id core.TaskID) (*task.Task, error) {
 	maker, elsewhere := h.makerOf(id)
 	waits := false // for what that hub makes of it
 	if elsewhere && h.shared != nil {
@@ -64,7 +65,7 @@ func (h *Hub) findTakenBack(ctx context.Context, id core.TaskID, unknown error) 
 		h.mu.Unlock()
 		if waits = gone && !taken; up {
 			has, err := adoptedInquiry.ask(ctx, h, maker, componentPrincipal, id)
-			waits = has || err != nil
+			waits = has || err != nil && core.AsFault(err).Retryable // else it never says
 		}
 		switch t, owner, err := h.findStored(ctx, id); {
 		case errors.Is(err, unknownTask):
