@@ -70,12 +70,12 @@ const seenEvery = time.Second
 func (h *host) heard() {
 	now := time.Now()
 	h.mu.Lock()
-	is := now.Sub(h.seen) < seenEvery
-	if !is {
+	due := now.Sub(h.seen) >= seenEvery
+	if due {
 		h.seen = now
 	}
 	h.mu.Unlock()
-	if !is {
+	if due {
 		h.session.Seen()
 	}
 }

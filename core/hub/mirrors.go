@@ -15,7 +15,7 @@ import (
 // is none. Where events before them have not come, it asks the owner again.
 func (h *Hub) Extend(id core.TaskID, events []core.Event) { h.extendWith(id, events, h.hear) }
 
-// extendWith is [Hub.Extend] with extend in place of hear, for events that come from elsewhere.
+// extendWith is [Hub.Extend] by extend: [Hub.hear] for what the owner has sent, [Hub.extend] for what the journal has.
 func (h *Hub) extendWith(id core.TaskID, events []core.Event, extend func(*task.Task, []core.Event)) {
 	if len(events) == 0 {
 		return

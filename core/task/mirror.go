@@ -101,9 +101,9 @@ func (t *Task) SetUnstored() {
 	t.unstored = true
 }
 
-// TakeBack makes the hub the owner of a mirror, and ends it with an event of a new epoch: the hub that was to have the task has
-// stored nothing of it. What that has said from the number of the event on is gone; readers get the
-// end once it is stored. TakeBack reports false for a task that has ended, or is the hub's own.
+// TakeBack makes the hub the owner of a mirror, and ends it with an event of a new epoch: the hub that was to own
+// the task has stored nothing of it. What that hub has said from the number of the event on is gone; readers get
+// the end once it is stored. TakeBack reports false for a task that has ended, or is the hub's own.
 func (t *Task) TakeBack(hub string, end core.Event) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
