@@ -78,10 +78,12 @@ func TestAServerThatAsksAgainAtEachAnswerIsAnsweredAFewTimesASecond(t *testing.T
 		got := g.start("x", `{}`)
 		s.wants("tools/call")
 		asked := 0
-		for ; asked <= most; asked++ {
+		for over := false; asked <= most && !over; asked++ {
 			s.write(`{"jsonrpc":"2.0","id":%d,"method":"elicitation/create","params":{"message":"Who?"}}`, asked)
-			if m := s.read(); m.Method == "notifications/cancelled" {
-				break
+			m := s.read()
+			over = time.Since(began) >= spell // what is asked from then on is answered at once, until the server hears of it
+			for over && m.Method != "notifications/cancelled" {
+				m = s.read()
 			}
 		}
 		if took := time.Since(began); asked < least || asked > most {
