@@ -119,8 +119,8 @@ func (j *Journal) mark(place func(*fence) (first, last uint64), closed bool) {
 		if m.First, m.Last = place(f); m.Last == 0 || m.First == before.First && m.Last == before.Last && closed == before.Closed {
 			continue
 		}
-		// Retention has dropped what was around a hole, or the stream began again, or ended before it, and uses
-		// its places anew.
+		// Retention dropped what was around a hole, or the stream began again, or ended before it, and reuses
+		// its places.
 		m.Holes = slices.DeleteFunc(m.Holes, func(h hole) bool { return h.From <= m.First || h.To > m.Last })
 		all.Streams[f.stream], moved = m, true
 	}

@@ -55,8 +55,8 @@ func (j *Journal) send(ctx context.Context, name string, msgs ...*nats.Msg) (pla
 		}
 	}
 	ack, err := j.js.PublishMsg(ctx, msgs[len(msgs)-1])
-	if errors.Is(err, context.Canceled) {
-		err = context.Cause(ctx) // which says why, if it was not the caller
+	if why := context.Cause(ctx); why != nil && errors.Is(err, context.Canceled) {
+		err = why
 	}
 	if err != nil {
 		return 0, j.diagnose(name, err)

@@ -131,11 +131,11 @@ func (a *api) open(c call, req core.Request, keepWanted *bool, stage core.Stage)
 	if err != nil {
 		return err
 	}
-	attends, err := says(c.r.Header, questionsHeader, "read")
+	attends, err := isSet(c.r.Header, questionsHeader, "read")
 	if err != nil {
 		return err
 	}
-	again, err := says(c.r.Header, asksHeader, "again")
+	again, err := isSet(c.r.Header, asksHeader, "again")
 	if err != nil {
 		return err
 	}
@@ -187,8 +187,8 @@ const (
 	asksHeader      = "Dragoman-Asks"      // again: its sender asks again until an agent is here
 )
 
-// says reports whether a header, which has one value, is there.
-func says(h http.Header, name, value string) (bool, error) {
+// isSet reports whether a header is there. It has one valid value.
+func isSet(h http.Header, name, value string) (bool, error) {
 	switch text := h.Get(name); text {
 	case "":
 		return false, nil

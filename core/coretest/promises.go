@@ -51,6 +51,8 @@ type Promises struct {
 
 	eager, idle *reading
 	refused     bool
+	clustered   bool
+	alone       *hub.Hub // the hub that is read, unless it is one of a cluster
 
 	mu     sync.Mutex
 	broken []string
@@ -87,7 +89,8 @@ func Watch(opts *hub.Options) *Promises {
 		opts.Journal = journal.NewMemory(journal.Retention{Age: century})
 	}
 	p := &Promises{
-		limits: opts.Limits.WithDefaults(), index: opts.Index, since: core.TaskID(core.NewID()), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer, redact: opts.Redact,
+		clustered: opts.Peers != nil,
+		limits:    opts.Limits.WithDefaults(), index: opts.Index, since: core.TaskID(core.NewID()), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer, redact: opts.Redact,
 		agents: map[core.AgentID]core.Card{}, tasks: map[core.TaskID]*history{},
 		working: map[core.AgentID]map[core.TaskID]struct{}{},
 	}
@@ -290,6 +293,11 @@ func (p *Promises) Broken() []string {
 	p.eager.wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.alone != nil {
+		for _, q := range p.alone.Questions(core.Principal{ID: "checker", Operator: true}) { // also of calls without a task
+			p.breaks("P1", "", "question %s of agent %s is open though the hub is closed", q.ID, q.Agent)
+		}
+	}
 	for id, t := range p.tasks {
 		if t.moved {
 			continue // the cluster has the whole of it

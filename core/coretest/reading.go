@@ -22,6 +22,9 @@ type reading struct {
 // second must not slow the hub (promise P6).
 func (p *Promises) Read(h *hub.Hub) {
 	p.eager, p.idle = newReading(h, "eager"), newReading(h, "idle")
+	if !p.clustered {
+		p.alone = h
+	}
 	p.eager.life.Go(p.eager.read)
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -346,7 +346,7 @@ func (h *Hub) admits(s *Session) error {
 	return h.takes(s)
 }
 
-// takes returns why the hub takes no new task from a session, or from whoever comes if that is nil. Callers
+// takes returns why the hub takes no new task from a session, or from any new session if s is nil. Callers
 // hold mu.
 func (h *Hub) takes(s *Session) error {
 	switch {

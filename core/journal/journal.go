@@ -48,7 +48,7 @@ type Journal interface {
 	Close() error
 }
 
-// Replicated is a [Journal] on several servers.
+// Replicated is a [Journal] that may be kept on several servers.
 type Replicated interface {
 	Journal
 	// IsTemporary reports whether an error is one for a moment, as during an election: what failed

@@ -39,8 +39,8 @@ func (s *Shares) Remove(w *Share) {
 	}
 }
 
-// Cut has owners lose values until n are left: whoever has the most loses first, until others have as many.
-// It returns how many they lose. See [Share.Loses].
+// Cut decides which owners lose values, so that n are left: the owners with the most values lose first, until
+// they have as many as the others. It returns how many values are to be removed. See [Share.Loses].
 func (s *Shares) Cut(n int) (lost int) {
 	all := slices.SortedFunc(maps.Values(s.by), func(a, b *Share) int {
 		return cmp.Or(cmp.Compare(a.has, b.has), cmp.Compare(a.owner, b.owner))

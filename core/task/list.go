@@ -132,8 +132,8 @@ func (s *Store) stored(ctx context.Context, c catalogued) (Status, error) {
 	return one, nil
 }
 
-// CatalogTasks is how many tasks a hub can list: the latest ones, of which whoever has the most loses its
-// oldest. Those that are in memory stay.
+// CatalogTasks is how many tasks a hub can list. Beyond that the account with the most tasks loses its oldest
+// ones. Tasks in memory stay.
 const CatalogTasks = 1 << 16
 
 // catalogSlack is how many tasks beyond its bound a catalog drops at once.
@@ -143,7 +143,7 @@ const catalogSlack = CatalogTasks / 128
 // longer in memory. Store.mu guards it.
 type catalog struct {
 	tasks  fifo.Queue[known]
-	shares lru.Shares // of those who asked; of those unknown, such as at other hubs, together
+	shares lru.Shares // by account; tasks of unknown accounts, such as those of other hubs, share one
 	share  memory.Share
 	kept   int             // how many were left when the bound last dropped some
 	lost   core.TaskID     // the newest that it has dropped
@@ -157,7 +157,7 @@ const knownBytes = 256
 // known is a task in the catalog.
 type known struct {
 	id  core.TaskID
-	of  *lru.Share // of whoever asked
+	of  *lru.Share // of the account that asked
 	end core.Kind  // 0 while it is in memory
 	at  int64      // when it ended, in Unix nanoseconds
 	// What follows is known since the start, of a task that left memory or was read.

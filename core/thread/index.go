@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
-// Index knows the tasks of threads, ordered by id. Beyond its limit it drops old tasks, of whoever has the
-// most, and reports where some may be missing. It is safe for concurrent use.
+// Index knows the tasks of threads, ordered by id. Beyond its limit it drops the oldest tasks of the account
+// with the most, and reports where some may be missing. It is safe for concurrent use.
 type Index struct {
 	limit int
 
