@@ -89,8 +89,8 @@ docs: # a site of docs/ with a search, in dist/site; needs Node and npm
 	npm ci --prefix tools/site --ignore-scripts --no-audit --no-fund
 	npm run --prefix tools/site build
 
-bench: # every benchmark
-	go test -run '^$$' -bench . -benchmem ./...
+bench: # what a question costs, beside a plain relay, in two minutes; ROWS=single,burst for some rows, BASE=path for another build beside
+	go run ./tools/bench $(if $(ROWS),-rows '$(ROWS)') $(if $(BASE),-base-binary '$(BASE)')
 
 gen: # every generated file, in place
 	bash .ci/gen

@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/install"
 )
 
-// h2spec is the suite; tools/go.mod has its version.
+// h2spec is the suite; .ci/tools/go.mod has its version.
 const h2spec = "github.com/summerwind/h2spec/cmd/h2spec"
 
 // h2Parts are the parts of the suite that run beside each other: it mostly waits for what does not

@@ -130,9 +130,6 @@ func TestShellsCompleteChoices(t *testing.T) {
 			t.Errorf("dragoman %s: got %q and %s, want %s", args, got, how, want)
 		}
 	}
-	if got, _ := completions(t, "bench", "--rows", "single,parall"); len(got) != 1 || !strings.HasPrefix(got[0], "single,parallel\t") {
-		t.Errorf("rows: got %q, want single,parallel", got)
-	}
 	if got, _ := completions(t, "check", "--envelope", "que"); !strings.HasPrefix(strings.Join(got, " "), "ping pong query") {
 		t.Errorf("envelopes: got %q, want their kinds", got)
 	}
@@ -142,7 +139,7 @@ func TestShellsCompleteChoices(t *testing.T) {
 func TestShellsCompleteFilesWhereTheyAreWanted(t *testing.T) {
 	for args, want := range map[string]string{
 		"ask --file": byDefault, "agents --ca": byDefault, "agents --cert": byDefault, "agents --key": byDefault, "token new --file": byDefault, "agent --signing-secret": byDefault,
-		"serve --pi-socket": byDefault, "serve --ready-file": byDefault, "bench --hub-binary": byDefault, "agent --name x --": byDefault,
+		"serve --pi-socket": byDefault, "serve --ready-file": byDefault, "agent --name x --": byDefault,
 		"serve --config": yamlFiles, "check --config": yamlFiles, "serve --data-dir": dirs,
 		"agent --name": noFile, "ask --timeout": noFile, "serve --http-addr": noFile, "agents --hub": noFile, "agents --token": noFile, "serve": noFile, "token new": noFile,
 	} {

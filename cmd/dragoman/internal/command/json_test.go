@@ -19,7 +19,6 @@ func TestJSONIsAnObject(t *testing.T) {
 	tested := []string{
 		"ask", "tail", // a line for each event
 		"inject", "approve", "deny", // they ask the hub more than once: in e2e
-		"bench", // in its own tests
 	}
 	for _, args := range [][]string{
 		{"agents", hub}, {"agents", "a", hub}, {"agents", "restart", "a", hub}, {"config", "set-agent", "a", "--max-concurrent=2", hub}, {"packs", hub}, {"hubs", hub}, {"hubs", "forget", "b", hub}, {"drain", hub},

@@ -77,11 +77,11 @@ func Debian(t *testing.T, dir, name string) {
 	Run(t, dir, "dpkg-deb", "-x", packages[0], dir)
 }
 
-// Tool builds a command of tools/go.mod, which pins its version, into a directory. root is the
+// Tool builds a command of .ci/tools/go.mod, which pins its version, into a directory. root is the
 // path of the repository. It returns the path of the program.
 func Tool(t *testing.T, root, dir, command string) string {
 	t.Helper()
 	program := filepath.Join(dir, filepath.Base(command))
-	Run(t, root, "go", "build", "-modfile=tools/go.mod", "-o", program, command)
+	Run(t, root, "go", "build", "-modfile=.ci/tools/go.mod", "-o", program, command)
 	return program
 }

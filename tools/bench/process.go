@@ -1,21 +1,16 @@
-package bench
+package main
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
 // processes are the child processes of a bench. Each writes a ready file with its
@@ -28,57 +23,66 @@ type processes struct {
 
 type child struct {
 	cmd   *exec.Cmd
-	addrs service.Addresses
+	addrs addresses
+	ended chan struct{} // closed when the process has ended; then err is read
+	err   error
 }
 
-// start runs a program, by default this one, with more environment variables, and waits
-// until it is ready.
+// start runs a program with more environment variables, and waits until it is ready.
 func (p *processes) start(ctx context.Context, name, binary string, env []string, args ...string) (*child, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	p.started++
 	ready := filepath.Join(p.dir, fmt.Sprintf("%s-%d.json", name, p.started))
-	cmd := exec.Command(cmp.Or(binary, self), append(args, "--ready-file", ready)...) //nolint:gosec // chosen by the user
-	cmd.Env = slices.Concat(config.WithoutVariables(os.Environ()), env)
-	stderr := &agent.Tail{Also: io.Discard}
-	cmd.Stderr = stderr
+	cmd := exec.Command(binary, append(args, "--ready-file", ready)...) //nolint:gosec // chosen by the user
+	cmd.Env = slices.Concat(ownEnviron(), env)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	c := &child{cmd: cmd}
+	c := &child{cmd: cmd, ended: make(chan struct{})}
+	go func() {
+		c.err = cmd.Wait()
+		close(c.ended)
+	}()
 	p.children = append(p.children, c)
-	if c.addrs, err = service.AwaitReady(ctx, ready); err != nil {
-		return nil, fmt.Errorf("%s did not start: %w: %s", name, err, stderr.Text())
+	var err error
+	if c.addrs, err = awaitReady(ctx, ready, c.ended); err != nil {
+		return nil, fmt.Errorf("%s did not start: %w: %s", name, errors.Join(err, c.stop()), &stderr)
 	}
 	return c, nil
 }
 
-// peer runs a hidden command of this program.
+// ownEnviron returns the environment without settings of a hub.
+func ownEnviron() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "DRAGOMAN_") })
+}
+
+// peer runs another process of a bench: one of peers.
 func (p *processes) peer(ctx context.Context, name string, args ...string) (*child, error) {
-	return p.start(ctx, name, "", nil, append([]string{"bench", name}, args...)...)
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return p.start(ctx, name, self, nil, append([]string{name}, args...)...)
 }
 
 // measured are the settings of a measured hub: no rate limits, no summaries, and nothing in
 // the user's directories.
 var measured = []string{
-	config.VariablePrefix + "PARALLAX_MESSAGES_PER_SECOND=0",
-	config.VariablePrefix + "PI_RATES_CLIENT=0", config.VariablePrefix + "PI_RATES_ALL=0", config.VariablePrefix + "PI_RATES_SESSION=0", config.VariablePrefix + "PI_RATES_SERVER=0", config.VariablePrefix + "PI_COMPACT_AT=0", config.VariablePrefix + "PI_SESSION_DIR=",
+	"DRAGOMAN_PARALLAX_MESSAGES_PER_SECOND=0",
+	"DRAGOMAN_PI_RATES_CLIENT=0", "DRAGOMAN_PI_RATES_ALL=0", "DRAGOMAN_PI_RATES_SESSION=0", "DRAGOMAN_PI_RATES_SERVER=0",
+	"DRAGOMAN_PI_COMPACT_AT=0", "DRAGOMAN_PI_SESSION_DIR=",
 }
 
-// knownTo returns the measured settings that a binary knows: another build may lack some.
-func (b *run) knownTo(ctx context.Context, binary string) ([]string, error) {
-	if binary == "" {
-		return measured, nil
-	}
+// knownTo returns the measured settings that a binary knows: an older build may lack some.
+func (b *bench) knownTo(ctx context.Context, binary string) ([]string, error) {
 	if known, checked := b.known[binary]; checked {
 		return known, nil
 	}
 	known := slices.Clone(measured)
 	for {
 		check := exec.CommandContext(ctx, binary, "check") //nolint:gosec // chosen by the user
-		check.Env = slices.Concat(config.WithoutVariables(os.Environ()), known)
+		check.Env = slices.Concat(ownEnviron(), known)
 		out, err := check.CombinedOutput()
 		if err == nil {
 			b.known[binary] = known
@@ -97,18 +101,15 @@ func (b *run) knownTo(ctx context.Context, binary string) ([]string, error) {
 
 // stop ends a child and waits for it.
 func (c *child) stop() error {
-	if c.cmd.ProcessState != nil {
-		return nil
-	}
 	_ = c.cmd.Process.Signal(os.Interrupt) // it may have ended
 	kill := time.AfterFunc(15*time.Second, func() { _ = c.cmd.Process.Kill() })
 	defer kill.Stop()
-	err := c.cmd.Wait()
+	<-c.ended
 	var status *exec.ExitError
-	if errors.As(err, &status) {
+	if errors.As(c.err, &status) {
 		return nil // a failed exit is not a failed measurement
 	}
-	return err
+	return c.err
 }
 
 // end stops all children, the last first.
@@ -127,13 +128,13 @@ func (p *processes) stopFrom(n int) error {
 	return errors.Join(errs...)
 }
 
-// run is one run of the benchmark.
-type run struct {
-	Options
+// bench is one run of the benchmark.
+type bench struct {
+	options
 	processes
 	// shared are the hubs and relays that several rows use, by the hubs' settings.
 	shared map[string][]server
-	// known are the settings that other builds know, by path.
+	// known are the measured settings that a build knows, by its path.
 	known map[string][]string
 }
 
@@ -144,11 +145,11 @@ type server struct {
 }
 
 // hub starts the measured hub.
-func (b *run) hub(ctx context.Context, name string, env ...string) (*child, error) {
-	return b.serve(ctx, name, b.HubBinary, slices.Concat(b.HubEnv, env))
+func (b *bench) hub(ctx context.Context, name string, env ...string) (*child, error) {
+	return b.serve(ctx, name, b.hubBinary, slices.Concat(b.hubEnv, env))
 }
 
-func (b *run) serve(ctx context.Context, name, binary string, env []string) (*child, error) {
+func (b *bench) serve(ctx context.Context, name, binary string, env []string) (*child, error) {
 	known, err := b.knownTo(ctx, binary)
 	if err != nil {
 		return nil, err
@@ -158,14 +159,14 @@ func (b *run) serve(ctx context.Context, name, binary string, env []string) (*ch
 }
 
 // hubs starts the hub, and the one of another build if there is one.
-func (b *run) hubs(ctx context.Context, env ...string) ([]server, error) {
+func (b *bench) hubs(ctx context.Context, env ...string) ([]server, error) {
 	hub, err := b.hub(ctx, "hub", env...)
 	if err != nil {
 		return nil, err
 	}
 	all := []server{{"hub", hub}}
-	if b.BaseBinary != "" {
-		base, err := b.serve(ctx, "base", b.BaseBinary, env)
+	if b.baseBinary != "" {
+		base, err := b.serve(ctx, "base", b.baseBinary, env)
 		if err != nil {
 			return nil, err
 		}
@@ -175,7 +176,7 @@ func (b *run) hubs(ctx context.Context, env ...string) ([]server, error) {
 }
 
 // servers starts the hubs and a relay, each with an agent of every dialect.
-func (b *run) servers(ctx context.Context, env ...string) ([]server, error) {
+func (b *bench) servers(ctx context.Context, env ...string) ([]server, error) {
 	all, err := b.hubs(ctx, env...)
 	if err != nil {
 		return nil, err
@@ -189,10 +190,10 @@ func (b *run) servers(ctx context.Context, env ...string) ([]server, error) {
 }
 
 // agentsFor has an agent of each dialect join every server.
-func (b *run) agentsFor(ctx context.Context, servers []server, dialects ...string) error {
+func (b *bench) agentsFor(ctx context.Context, servers []server, dialects ...string) error {
 	for _, s := range servers {
 		for _, dialect := range dialects {
-			_, err := b.peer(ctx, "agent", "--dialect", dialect, "--grpc-addr", s.addrs.GRPC, "--hub", "http://"+s.addrs.HTTP)
+			_, err := b.peer(ctx, "agent", "-dialect", dialect, "-grpc-addr", s.addrs.GRPC, "-http-addr", s.addrs.HTTP)
 			if err != nil {
 				return err
 			}
@@ -202,7 +203,7 @@ func (b *run) agentsFor(ctx context.Context, servers []server, dialects ...strin
 }
 
 // sharing returns servers that rows with the same settings share.
-func (b *run) sharing(ctx context.Context, env ...string) ([]server, error) {
+func (b *bench) sharing(ctx context.Context, env ...string) ([]server, error) {
 	key := strings.Join(env, " ")
 	if all, started := b.shared[key]; started {
 		return all, nil

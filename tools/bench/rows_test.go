@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 func TestRowsOfTheBenchAreChosenByName(t *testing.T) {
 	names := func(patterns ...string) []string {
 		t.Helper()
-		rows, err := ChooseRows(patterns)
+		rows, err := chooseRows(patterns)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,11 +30,11 @@ func TestRowsOfTheBenchAreChosenByName(t *testing.T) {
 		}
 	}
 	all := names("all")
-	if slices.Sort(all); len(slices.Compact(slices.Clone(all))) != len(all) || len(all) != len(Rows()) {
-		t.Errorf("all rows: got %v, want each of %d once", all, len(Rows()))
+	if slices.Sort(all); len(slices.Compact(slices.Clone(all))) != len(all) || len(all) != len(allRows()) {
+		t.Errorf("all rows: got %v, want each of %d once", all, len(allRows()))
 	}
 	for _, wrong := range []string{"sing", "pair-[", "pair-*-grpc-*"} {
-		if _, err := ChooseRows([]string{"single", wrong}); err == nil || !strings.Contains(err.Error(), wrong) {
+		if _, err := chooseRows([]string{"single", wrong}); err == nil || !strings.Contains(err.Error(), wrong) {
 			t.Errorf("--rows %s: got %v, want an error that names it", wrong, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"bytes"
@@ -10,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
@@ -37,7 +35,7 @@ type askWorker struct {
 
 // open connects to a path of a server. take is called with every frame.
 func (s *wsAsker) open(ctx context.Context, addr, path string, header http.Header, take func([]byte) error) (*side, error) {
-	conn, err := client.DialWebSocket(ctx, client.Hub{URL: "http://" + addr}, path, header, 256<<20)
+	conn, err := dial(ctx, addr, path, header)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +125,7 @@ func (w *askWorker) answered(err error) error {
 
 // connectPi connects a pi client with a session for each of n workers from first on. Bytes
 // count for into, or for the returned side if that is nil.
-func connectPi(ctx context.Context, at service.Addresses, agent string, first, n int, into *side) (*side, error) {
+func connectPi(ctx context.Context, at addresses, agent string, first, n int, into *side) (*side, error) {
 	command := func(worker int, number int64, rest string) []byte {
 		return fmt.Appendf(nil, `{"id":"%d-%d","sessionId":"%d",%s}`, worker, number, worker, rest)
 	}
@@ -147,7 +145,7 @@ func connectPi(ctx context.Context, at service.Addresses, agent string, first, n
 	}
 	leave := own.close
 	own.close = func() error { // the next row creates sessions of the same names
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.ResponseTimeout)
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 		defer cancel()
 		var err error
 		for w := first; w < first+n && err == nil; w++ {
@@ -202,7 +200,7 @@ type relayFrame struct {
 
 // connectRelay is the counterpart of connectPi for the relay. Questions are numbered, since an
 // agent may still remember the previous id.
-func connectRelay(ctx context.Context, at service.Addresses, agent string, into *side) (*side, error) {
+func connectRelay(ctx context.Context, at addresses, agent string, into *side) (*side, error) {
 	s := &wsAsker{into: into, question: func(worker int, number int64, chunks int) []byte {
 		return fmt.Appendf(nil, `{"id":"%d-%d","to":"%s","message":"%d"}`, worker, number, agent, chunks)
 	}}

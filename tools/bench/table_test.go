@@ -1,16 +1,14 @@
-package command
+package main
 
 import (
 	"strings"
 	"testing"
-
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/bench"
 )
 
 func TestEachRatioOfTheBenchIsUnderItsHeading(t *testing.T) {
 	for name, wire := range map[string]float64{"bytes over a WebSocket": 117, "none": 0} {
 		var out strings.Builder
-		err := printBench(&out, bench.Result{Rows: []bench.RowResult{{Name: "row", Comparison: &bench.Comparison{Sides: []bench.SideResult{
+		err := printTable(&out, Result{Rows: []RowResult{{Name: "row", Comparison: &Comparison{Sides: []SideResult{
 			{Name: "hub", Wire: wire}, {Name: "relay", Wire: wire, P50Ratio: 2.05, P99Ratio: 1.84, RateRatio: .51},
 		}}}}})
 		if err != nil {

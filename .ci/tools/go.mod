@@ -11,8 +11,6 @@ tool (
 	gotest.tools/gotestsum
 )
 
-require github.com/coder/websocket v1.8.15
-
 require (
 	4d63.com/gocheckcompilerdirectives v1.4.0 // indirect
 	4d63.com/gochecknoglobals v0.2.2 // indirect

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -47,16 +47,16 @@ func oneEach(n int, connect func(worker int, into *side) (*side, error)) (*side,
 
 // takeTurns has the sides ask in turns. If besides has a function for a side, it runs during
 // the turns of that side.
-func takeTurns(ctx context.Context, o Options, sides []*side, atOnce, chunks int, besides map[*side]func(context.Context) error) (Comparison, error) {
+func takeTurns(ctx context.Context, o options, sides []*side, atOnce, chunks int, besides map[*side]func(context.Context) error) (Comparison, error) {
 	c := Comparison{AtOnce: atOnce, Chunks: chunks}
 	for _, s := range sides {
 		c.Sides = append(c.Sides, SideResult{Name: s.name})
 	}
-	for i := range o.Rounds + 1 {
+	for i := range o.rounds + 1 {
 		turns := make([]turn, len(sides))
 		for n, s := range sides {
 			var err error
-			if turns[n], err = s.turnBeside(ctx, o.Each, atOnce, chunks, besides[s]); err != nil {
+			if turns[n], err = s.turnBeside(ctx, o.each, atOnce, chunks, besides[s]); err != nil {
 				return c, fmt.Errorf("asking the %s: %w", s.name, err)
 			}
 		}

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -13,12 +13,10 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
-// Rows returns all rows in the order in which they are measured.
-func Rows() []Row {
+// allRows returns all rows in the order in which they are measured.
+func allRows() []Row {
 	rows := []Row{
 		{Name: "start", About: "from the start of the process until it listens", measure: measureStart},
 		{Name: "single", About: "a pi client asks a Coven agent, one at a time", measure: askStandard(1, 1)},
@@ -78,14 +76,14 @@ const fewAgents = 10
 
 // alone stops the processes that a measurement has started.
 func alone(measure measurement) measurement {
-	return func(ctx context.Context, b *run, r *RowResult) error {
+	return func(ctx context.Context, b *bench, r *RowResult) error {
 		before := len(b.children)
 		return errors.Join(measure(ctx, b, r), b.stopFrom(before))
 	}
 }
 
 // compare has clients of all servers ask in turns.
-func (b *run) compare(ctx context.Context, r *RowResult, to []server, atOnce, chunks int, connect func(context.Context, server) (*side, error)) error {
+func (b *bench) compare(ctx context.Context, r *RowResult, to []server, atOnce, chunks int, connect func(context.Context, server) (*side, error)) error {
 	var sides []*side
 	for _, s := range to {
 		one, err := connect(ctx, s)
@@ -99,15 +97,15 @@ func (b *run) compare(ctx context.Context, r *RowResult, to []server, atOnce, ch
 }
 
 // turns has the sides ask in turns, and closes them.
-func (b *run) turns(ctx context.Context, r *RowResult, sides []*side, atOnce, chunks int, besides map[*side]func(context.Context) error) error {
-	c, err := takeTurns(ctx, b.Options, sides, atOnce, chunks, besides)
+func (b *bench) turns(ctx context.Context, r *RowResult, sides []*side, atOnce, chunks int, besides map[*side]func(context.Context) error) error {
+	c, err := takeTurns(ctx, b.options, sides, atOnce, chunks, besides)
 	r.Comparison = &c
 	return errors.Join(err, closeAll(sides))
 }
 
 // askStandard has a pi client ask the Coven agent.
 func askStandard(atOnce, chunks int) measurement {
-	return func(ctx context.Context, b *run, r *RowResult) error {
+	return func(ctx context.Context, b *bench, r *RowResult) error {
 		to, err := b.sharing(ctx)
 		if err != nil {
 			return err
@@ -124,7 +122,7 @@ func askStandard(atOnce, chunks int) measurement {
 
 // askByClients has n pi clients ask, each on its own connection.
 func askByClients(n int) measurement {
-	return func(ctx context.Context, b *run, r *RowResult) error {
+	return func(ctx context.Context, b *bench, r *RowResult) error {
 		to, err := b.sharing(ctx)
 		if err != nil {
 			return err
@@ -144,11 +142,11 @@ func connectPiAt(ctx context.Context, s server, worker int, into *side) (*side, 
 }
 
 // compacting is the default setting for compaction, which measured hubs otherwise turn off.
-const compacting = config.VariablePrefix + "PI_COMPACT_AT=87"
+const compacting = "DRAGOMAN_PI_COMPACT_AT=87"
 
 // askInLongConversations asks in conversations that are compacted every few questions.
 func askInLongConversations(atOnce int) measurement {
-	return func(ctx context.Context, b *run, r *RowResult) error {
+	return func(ctx context.Context, b *bench, r *RowResult) error {
 		to, err := b.servers(ctx, compacting)
 		if err != nil {
 			return err
@@ -160,7 +158,7 @@ func askInLongConversations(atOnce int) measurement {
 }
 
 // askBesideLongConversation measures a client while another client receives long answers.
-func askBesideLongConversation(ctx context.Context, b *run, r *RowResult) error {
+func askBesideLongConversation(ctx context.Context, b *bench, r *RowResult) error {
 	to, err := b.servers(ctx, compacting)
 	if err != nil {
 		return err
@@ -189,7 +187,7 @@ func askBesideLongConversation(ctx context.Context, b *run, r *RowResult) error 
 
 // askInCrowd compares a hub with many agents with one that has few.
 func askInCrowd(to string) measurement {
-	return func(ctx context.Context, b *run, r *RowResult) error {
+	return func(ctx context.Context, b *bench, r *RowResult) error {
 		servers, err := b.crowdServers(ctx)
 		if err != nil {
 			return err
@@ -209,7 +207,7 @@ func askInCrowd(to string) measurement {
 }
 
 // crowdServers starts hubs with many agents and one with few.
-func (b *run) crowdServers(ctx context.Context) ([]server, error) {
+func (b *bench) crowdServers(ctx context.Context) ([]server, error) {
 	servers, err := b.hubs(ctx)
 	if err != nil {
 		return nil, err
@@ -220,12 +218,12 @@ func (b *run) crowdServers(ctx context.Context) ([]server, error) {
 	}
 	const share = 64
 	for _, s := range append(servers, server{"few", few}) {
-		n := b.Crowd
+		n := b.crowd
 		if s.child == few {
 			n = fewAgents
 		}
-		if _, err := b.peer(ctx, "crowd", "--dialect", coven.Name, "--prefix", "crowd", "--count", strconv.Itoa(n), "--share", strconv.Itoa(share),
-			"--grpc-addr", s.addrs.GRPC); err != nil {
+		if _, err := b.peer(ctx, "crowd", "-dialect", coven.Name, "-prefix", "crowd", "-count", strconv.Itoa(n), "-share", strconv.Itoa(share),
+			"-grpc-addr", s.addrs.GRPC); err != nil {
 			return nil, err
 		}
 	}
@@ -234,7 +232,7 @@ func (b *run) crowdServers(ctx context.Context) ([]server, error) {
 
 // askInThread compares questions in a long thread with first questions.
 func askInThread(dialect string) measurement {
-	return func(ctx context.Context, b *run, r *RowResult) error {
+	return func(ctx context.Context, b *bench, r *RowResult) error {
 		hubs, err := b.hubs(ctx)
 		if err == nil {
 			err = b.agentsFor(ctx, hubs, dialect)
@@ -255,11 +253,11 @@ const firstQuestion = ", first question"
 
 // noHistory is the setting with which agents get no earlier turns, whose cost has rows of its
 // own.
-const noHistory = config.VariablePrefix + "LIMITS_HISTORY_BYTES=0"
+const noHistory = "DRAGOMAN_LIMITS_HISTORY_BYTES=0"
 
 // askAsPair has one kind of requester ask one kind of agent.
 func askAsPair(requester, dialect string, atOnce int) measurement {
-	return func(ctx context.Context, b *run, r *RowResult) error {
+	return func(ctx context.Context, b *bench, r *RowResult) error {
 		to, err := b.sharing(ctx, noHistory)
 		if err != nil {
 			return err
@@ -271,9 +269,9 @@ func askAsPair(requester, dialect string, atOnce int) measurement {
 }
 
 // measureStart measures how long a hub with an empty journal takes to listen.
-func measureStart(ctx context.Context, b *run, r *RowResult) error {
+func measureStart(ctx context.Context, b *bench, r *RowResult) error {
 	var took series
-	for range b.Rounds {
+	for range b.rounds {
 		began := time.Now()
 		c, err := b.hub(ctx, "start")
 		if err != nil {
@@ -290,11 +288,15 @@ func measureStart(ctx context.Context, b *run, r *RowResult) error {
 	return nil
 }
 
-// settled is the time after which memory is measured again.
-const settled = 30 * time.Second
+// settled is the time after which memory is measured again, and memoryReturned that after which a hub has returned
+// what it no longer needs to the system.
+const (
+	settled        = 30 * time.Second
+	memoryReturned = 65 * time.Second
+)
 
 // measureMemory measures the memory of hubs after the load of the first rows.
-func measureMemory(ctx context.Context, b *run, r *RowResult) error {
+func measureMemory(ctx context.Context, b *bench, r *RowResult) error {
 	hubs, err := b.hubs(ctx)
 	if err == nil {
 		err = b.agentsFor(ctx, hubs, coven.Name)
@@ -322,13 +324,13 @@ func measureMemory(ctx context.Context, b *run, r *RowResult) error {
 		sides = append(sides, one)
 	}
 	for _, load := range []struct{ atOnce, chunks int }{{1, 1}, {parallel, 1}, {burstAtOnce, burstChunks}} {
-		if _, err := takeTurns(ctx, b.Options, sides, load.atOnce, load.chunks, nil); err != nil {
+		if _, err := takeTurns(ctx, b.options, sides, load.atOnce, load.chunks, nil); err != nil {
 			return errors.Join(err, closeAll(sides))
 		}
 	}
 	err = errors.Join(record("at most", "VmHWM:"), record("after the load", "VmRSS:"), pause(ctx, settled), record(settled.String()+" later", "VmRSS:"))
 	// The messages of a session stay in memory until it is deleted.
-	return errors.Join(err, closeAll(sides), pause(ctx, service.MemoryReturned), record("with the sessions deleted", "VmRSS:"))
+	return errors.Join(err, closeAll(sides), pause(ctx, memoryReturned), record("with the sessions deleted", "VmRSS:"))
 }
 
 // pause waits, or returns why ctx has ended.
@@ -342,9 +344,9 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // measureIdle measures the memory of idle agents of every dialect.
-func measureIdle(ctx context.Context, b *run, r *RowResult) error {
+func measureIdle(ctx context.Context, b *bench, r *RowResult) error {
 	for _, dialect := range dialects() {
-		err := alone(func(ctx context.Context, b *run, r *RowResult) error {
+		err := alone(func(ctx context.Context, b *bench, r *RowResult) error {
 			n, err := b.measureIdleAgent(ctx, dialect)
 			r.figure(dialect, n/1024, "KiB")
 			return err
@@ -357,27 +359,27 @@ func measureIdle(ctx context.Context, b *run, r *RowResult) error {
 }
 
 // measureIdleAgent measures how much resident memory an idle agent costs a fresh hub.
-func (b *run) measureIdleAgent(ctx context.Context, dialect string) (float64, error) {
+func (b *bench) measureIdleAgent(ctx context.Context, dialect string) (float64, error) {
 	hub, err := b.hub(ctx, "idle")
 	if err != nil {
 		return 0, err
 	}
 	join := func(prefix string, n int) error {
-		_, err := b.peer(ctx, "crowd", "--dialect", dialect, "--prefix", prefix, "--count", strconv.Itoa(n),
-			"--grpc-addr", hub.addrs.GRPC, "--hub", "http://"+hub.addrs.HTTP)
+		_, err := b.peer(ctx, "crowd", "-dialect", dialect, "-prefix", prefix, "-count", strconv.Itoa(n),
+			"-grpc-addr", hub.addrs.GRPC, "-http-addr", hub.addrs.HTTP)
 		return err
 	}
 	// The first agents allocate what is shared.
-	if err := join("few", b.Agents/4); err != nil {
+	if err := join("few", b.agents/4); err != nil {
 		return 0, err
 	}
 	before, err := resident(hub.cmd.Process.Pid)
 	if err != nil {
 		return 0, err
 	}
-	if err := join("many", b.Agents); err != nil {
+	if err := join("many", b.agents); err != nil {
 		return 0, err
 	}
 	after, err := resident(hub.cmd.Process.Pid)
-	return float64(after-before) / float64(b.Agents), err
+	return float64(after-before) / float64(b.agents), err
 }

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
@@ -47,12 +46,12 @@ func requesters() map[string]func(ctx context.Context, s server, agent string) (
 
 // connectACP asks with envelopes of ACP over a WebSocket, as a peer that declared no
 // extensions: an answer is one response.
-func connectACP(ctx context.Context, at service.Addresses, agent string) (*side, error) {
+func connectACP(ctx context.Context, at addresses, agent string) (*side, error) {
 	s := &wsAsker{question: func(worker int, number int64, chunks int) []byte {
 		return fmt.Appendf(nil, `{"v":1,"id":"%d-%d","from":"asker","to":"%s","ts":%d,"kind":"query","ref":null,"payload":{"question":"%d"}}`,
 			worker, number, agent, time.Now().UnixMilli(), chunks)
 	}}
-	return s.open(ctx, at.HTTP, "/ws/acp", http.Header{"X-Agent-Id": {"asker"}}, func(b []byte) error {
+	return s.open(ctx, at.HTTP, acpPath, http.Header{"X-Agent-Id": {"asker"}}, func(b []byte) error {
 		_, rest, answers := bytes.Cut(b, []byte(`,"ref":"`))
 		if !answers {
 			return nil // discover
@@ -69,11 +68,11 @@ func connectACP(ctx context.Context, at service.Addresses, agent string) (*side,
 }
 
 // connectNative asks with calls of the native dialect.
-func connectNative(ctx context.Context, at service.Addresses, agent string) (*side, error) {
+func connectNative(ctx context.Context, at addresses, agent string) (*side, error) {
 	s := &wsAsker{question: func(worker int, number int64, chunks int) []byte {
 		return fmt.Appendf(nil, `{"call":{"id":"%d-%d","act":"open","command":{"request":{"intent":"ask","to":"%s","content":"%d"}}}}`, worker, number, agent, chunks)
 	}}
-	return s.open(ctx, at.HTTP, service.NativePath, http.Header{"X-Agent-Id": {"asker"}}, func(b []byte) error {
+	return s.open(ctx, at.HTTP, nativePath, http.Header{"X-Agent-Id": {"asker"}}, func(b []byte) error {
 		_, rest, mine := bytes.Cut(b, []byte(`"call":"`))
 		if !mine {
 			if bytes.HasPrefix(b, []byte(`{"error"`)) {
@@ -97,13 +96,13 @@ func connectNative(ctx context.Context, at service.Addresses, agent string) (*si
 }
 
 // connectParallax asks with task_request, as an agent that declared all extensions.
-func connectParallax(ctx context.Context, at service.Addresses, agent string) (*side, error) {
+func connectParallax(ctx context.Context, at addresses, agent string) (*side, error) {
 	s := &wsAsker{question: func(worker int, number int64, chunks int) []byte {
 		return fmt.Appendf(nil, `{"type":"task_request","id":"%[1]d-%[2]d","payload":{"requestId":"%[1]d-%[2]d","to":"%[3]s","input":{"content":"%[4]d"}}}`,
 			worker, number, agent, chunks)
 	}}
 	registered := make(chan struct{})
-	side, err := s.open(ctx, at.HTTP, service.ParallaxPath, http.Header{"X-Agent-Id": {"asker"}}, func(b []byte) error {
+	side, err := s.open(ctx, at.HTTP, parallaxPath, http.Header{"X-Agent-Id": {"asker"}}, func(b []byte) error {
 		if bytes.Contains(b, []byte(`"type":"registered"`)) {
 			close(registered)
 			return nil
@@ -148,7 +147,7 @@ type restAsker struct {
 	url  string
 }
 
-func newRESTClient(at service.Addresses) *restAsker {
+func newRESTClient(at addresses) *restAsker {
 	return &restAsker{
 		url:  "http://" + at.HTTP + "/v1/tasks?wait=true",
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: parallel}},
@@ -191,7 +190,7 @@ func (c *restAsker) close() error {
 }
 
 // restSide asks with POST /v1/tasks?wait=true.
-func restSide(at service.Addresses, to string) *side {
+func restSide(at addresses, to string) *side {
 	c := newRESTClient(at)
 	return &side{close: c.close, ask: func(ctx context.Context, _, chunks int) (int, error) {
 		return c.ask(ctx, fmt.Sprintf(`{"to":"%s","content":"%d"}`, to, chunks))
@@ -199,7 +198,7 @@ func restSide(at service.Addresses, to string) *side {
 }
 
 // connectRefused asks an unknown agent and wants 404.
-func connectRefused(at service.Addresses) *side {
+func connectRefused(at addresses) *side {
 	c := newRESTClient(at)
 	return &side{close: c.close, ask: func(ctx context.Context, _, chunks int) (int, error) {
 		status, b, err := c.post(ctx, `{"to":"nobody-of-that-name","content":"1"}`)
@@ -212,7 +211,7 @@ func connectRefused(at service.Addresses) *side {
 
 // connectThread asks in a thread that is longer than the history that an agent gets, or with
 // fresh in a new thread each time.
-func connectThread(ctx context.Context, at service.Addresses, to string, fresh bool) (*side, error) {
+func connectThread(ctx context.Context, at addresses, to string, fresh bool) (*side, error) {
 	c := newRESTClient(at)
 	s := &side{close: c.close, ask: func(ctx context.Context, _, chunks int) (int, error) {
 		return c.ask(ctx, fmt.Sprintf(`{"to":"%s","content":"%d"}`, to, chunks))

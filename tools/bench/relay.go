@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 	"github.com/dragoman-hub/dragoman/transports/ws"
@@ -48,8 +46,12 @@ type relayedQuestion struct {
 // relayAgent passes a question on to an agent.
 type relayAgent func(id, content string) error
 
-// RunRelay relays until ctx ends. ready is called once it listens.
-func RunRelay(ctx context.Context, ready func(service.Addresses) error) error {
+// runRelay relays until ctx ends.
+func runRelay(ctx context.Context, args []string) error {
+	f, _, ready, _ := peerFlags("relay")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
 	grpcListener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -64,12 +66,12 @@ func RunRelay(ctx context.Context, ready func(service.Addresses) error) error {
 	}
 	r.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(r.serveCovenAgent))
 	r.grpc.Register(&wire.ClientService_ServiceDesc, relayCovenClients{relay: r})
-	web := &http.Server{Handler: r.routes(), ReadHeaderTimeout: client.ResponseTimeout}
+	web := &http.Server{Handler: r.routes(), ReadHeaderTimeout: responseTimeout}
 	var group sync.WaitGroup
 	failed := make(chan error, 2)
 	group.Go(func() { failed <- r.grpc.Serve(grpcListener) })
 	group.Go(func() { failed <- web.Serve(httpListener) })
-	if err := ready(service.Addresses{GRPC: address(grpcListener), HTTP: address(httpListener)}); err != nil {
+	if err := writeReady(*ready, addresses{GRPC: address(grpcListener), HTTP: address(httpListener)}); err != nil {
 		return err
 	}
 	select {
@@ -77,7 +79,7 @@ func RunRelay(ctx context.Context, ready func(service.Addresses) error) error {
 		err = nil
 	case err = <-failed:
 	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.ResponseTimeout)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 	defer cancel()
 	web.Close()
 	_ = r.grpc.Stop(end) // the result does not matter
@@ -105,9 +107,9 @@ func (r *relay) routes() http.Handler {
 		}
 	}
 	mux.HandleFunc("/", either(nil, r.servePi))
-	mux.HandleFunc("/ws/acp", either(r.serveACPAgent, r.serveACPClient))
-	mux.HandleFunc(service.NativePath, either(r.serveNativeAgent, r.serveNativeClient))
-	mux.HandleFunc(service.ParallaxPath, either(r.serveParallaxAgent, r.serveParallaxClient))
+	mux.HandleFunc(acpPath, either(r.serveACPAgent, r.serveACPClient))
+	mux.HandleFunc(nativePath, either(r.serveNativeAgent, r.serveNativeClient))
+	mux.HandleFunc(parallaxPath, either(r.serveParallaxAgent, r.serveParallaxClient))
 	mux.HandleFunc("/v1/tasks", r.serveREST)
 	return mux
 }
