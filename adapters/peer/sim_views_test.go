@@ -15,6 +15,7 @@ import (
 type view struct {
 	task *simTask
 	who  string
+	late bool // it began to read once the task had ended
 	// items are the events by sequence number, from 1, without those of which a gap told that they
 	// are gone.
 	items []item
@@ -36,7 +37,8 @@ type item struct {
 	text  string
 	epoch uint32
 	ends  bool
-	said  bool // by an agent
+	said  bool   // by an agent
+	bare  string // the text of the first event of a task that is refused, which keeps no content
 }
 
 // itemsOf returns the items of an event: text may be merged on its way.
@@ -46,10 +48,19 @@ func itemsOf(out []item, e core.Event) []item {
 		if err != nil {
 			panic(err)
 		}
-		return append(out, item{string(b), e.Epoch, e.Body.Kind().Ends(), e.Body.Kind().Output()})
+		bare := e
+		if o, ok := e.Body.(core.Opened); ok {
+			o.Request, o.Key = o.Request.WithoutContent(), ""
+			bare.Body = o
+		}
+		w, err := bare.AppendJSON(nil)
+		if err != nil {
+			panic(err)
+		}
+		return append(out, item{string(b), e.Epoch, e.Body.Kind().Ends(), e.Body.Kind().Output(), string(w)})
 	}
 	for _, p := range core.Unmerge([]core.Event{e}) {
-		out = append(out, item{"text " + p.Body.(core.Text).Text, p.Epoch, false, true})
+		out = append(out, item{text: "text " + p.Body.(core.Text).Text, epoch: p.Epoch, said: true})
 	}
 	return out
 }

@@ -186,16 +186,19 @@ func (s *Session) Adopt(o Opening) bool {
 	defer h.admitted.Done()
 	h.enter(s, j, &core.Open{Keep: o.Keep})
 	h.mu.Unlock()
-	s.viewAfter(j.Task, 1, nil)
 	err := h.afford(j.Task)
 	if err == nil {
 		if err = h.begin(j, o.Private); err != nil && h.reroute(j, core.AsFault(err)) == nil {
 			err = nil
 		}
 	}
+	seen := uint64(1) // by the hub that opened it
 	if err != nil {
+		j.DropContent()
 		h.refuse(j, err)
+		seen = 0 // its mirror drops the content too
 	}
+	s.viewAfter(j.Task, seen, nil)
 	h.record(j)
 	return true
 }

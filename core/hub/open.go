@@ -137,6 +137,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 		return t.Task, nil
 	}
 	f := h.withCause(core.AsFault(err), causes)
+	t.DropContent()
 	h.refuse(t, f)
 	if !h.recordRefused(t) {
 		return nil, f

@@ -159,6 +159,7 @@ func (h *Hub) endNotice(j *job, wanted bool) {
 		h.record(j)
 		return
 	}
+	j.DropContent()
 	h.refuse(j, unsubscribed(j.Notice().Topic))
 	h.recordRefused(j)
 }

@@ -170,6 +170,10 @@ func (t *Task) hear(e core.Event) (ended bool) {
 	if !t.mirror || t.state == Ended {
 		return false
 	}
+	if b, ok := e.Body.(core.Opened); ok && t.log.Len() == 1 && b.Request.Size() < t.request.Size() {
+		t.dropContent() // as its owner has, which refuses it
+		return false
+	}
 	if e.Epoch > t.epoch {
 		t.cut(e.Seq - 1)
 	}

@@ -43,6 +43,30 @@ func TestAMirrorIsReadLikeAnyTask(t *testing.T) {
 	}
 }
 
+// Who is refused makes no hub keep anything of any size, and reads the same at each.
+func TestAMirrorForgetsWhatWasAskedWhenItsOwnerRefusesIt(t *testing.T) {
+	s, _, _ := newStore()
+	owners, _, _ := newStore()
+	one, in := mirrored(t, s)
+	in.read()
+	owned := owners.New(core.Principal{ID: "ann"}, policy.Chain{}, one.Request(), core.Trace{}, "")
+	owners.Adopt(owned, event(1, 1, core.Opened{Task: one.ID(), From: owned.From(), Request: one.Request()}), nil)
+	owned.DropContent()
+	owned.Refuse(core.NewFault(core.CodeUnreachable, "nobody is there"))
+	ended := one.Extend(owned.Events())
+	if got := in.read(); !ended || got != "2 over" {
+		t.Errorf("got %s, want the end alone", got)
+	}
+	if got := one.Request(); got.Content != "" || got.To != core.ToAgent("bob") {
+		t.Errorf("got %+v, want the request without its content", got)
+	}
+	late := &inbox{}
+	one.Attach(late, task.Viewer, nil, 0)
+	if got := late.read(); got != "1 2 over" {
+		t.Errorf("who reads it later got %s, want both events", got)
+	}
+}
+
 func TestAMirrorKeepsWhatTheJournalHasLost(t *testing.T) {
 	s, _, _ := newStore()
 	one, in := mirrored(t, s)

@@ -362,22 +362,34 @@ func (t *Task) End(body core.Body) bool {
 	return true
 }
 
-// Refuse ends a task that no agent gets. If nothing has happened to it yet, it forgets what was asked, and by
-// which key: who is refused makes the hub keep nothing of any size.
+// Refuse ends a task that no agent gets.
 func (t *Task) Refuse(f *core.Fault) {
 	t.mu.Lock()
 	t.receipt.Stage, t.receipt.Fault = core.StageRefused, f
-	if t.log.Len() == 1 && !t.mirror {
-		before := t.request.Size()
-		t.request, t.key = t.request.WithoutContent(), ""
-		first := t.log.At(0)
-		first.Body = t.opened()
-		t.log = LogOf([]core.Event{first})
-		freed := before - t.request.Size()
-		t.bytes -= freed
-		t.share.Add(-freed)
-		t.work.Add(-freed)
-	}
 	t.mu.Unlock()
 	t.End(core.Failed{Fault: f})
+}
+
+// DropContent has a task to which nothing has happened yet, and which is to be refused, forget what was asked, and by
+// which key: who is refused makes the hub keep nothing of any size. The journal must not have the task yet, and no
+// reader at this hub.
+func (t *Task) DropContent() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.log.Len() == 1 && !t.mirror {
+		t.dropContent()
+	}
+}
+
+// dropContent is DropContent for a task whose log has the first event alone. Callers hold mu.
+func (t *Task) dropContent() {
+	before := t.request.Size()
+	t.request, t.key = t.request.WithoutContent(), ""
+	first := t.log.At(0)
+	first.Body = t.opened()
+	t.log = LogOf([]core.Event{first})
+	freed := before - t.request.Size()
+	t.bytes -= freed
+	t.share.Add(-freed)
+	t.work.Add(-freed)
 }

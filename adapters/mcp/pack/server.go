@@ -208,14 +208,13 @@ func (s *server) answer(m jsonrpc.Message, from *call) {
 	s.asks[key] = cancel
 	s.mu.Unlock()
 	s.goroutines.Go(func() {
-		defer func() {
-			s.mu.Lock()
-			delete(s.asks, key)
-			s.mu.Unlock()
-			cancel()
-			<-s.running
-		}()
-		s.respond(s.reply(ctx, m, from))
+		defer func() { <-s.running }()
+		defer cancel()
+		response := s.reply(ctx, m, from)
+		s.mu.Lock()
+		delete(s.asks, key) // before the server has the response, and may use the id again
+		s.mu.Unlock()
+		s.respond(response)
 	})
 }
 
