@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -97,7 +96,7 @@ func TestATaskOfAHubThatDiesGoesOnOnceItsHeirCanStoreIt(t *testing.T) {
 		cid := w.join("c", thinker("cid"))
 		time.Sleep(time.Second)
 		until := time.Now().Add(15 * time.Second)
-		before := func(wr journal.Write) error {
+		before := func(wr coretest.Write) error {
 			if wr.Hub != "b" && time.Now().Before(until) {
 				return errors.New("there is no leader")
 			}

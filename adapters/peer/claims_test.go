@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
@@ -31,7 +32,7 @@ func TestAHandoverOfALifeThatIsOverDoesNotTakeThePlaceOfTheClaim(t *testing.T) {
 		last := late.Events[len(late.Events)-1]
 		late.Events = append(late.Events, core.Event{Seq: last.End() + 1, Epoch: last.Epoch, At: time.Now(), Body: core.Retrying{Agent: "bob", Fault: busy.Fault, Hub: "c"}})
 		var claims atomic.Bool
-		slowly := func(wr journal.Write) error {
+		slowly := func(wr coretest.Write) error {
 			if wr.By.Hub == "c" && slices.ContainsFunc(wr.Records, movesTo("c")) {
 				claims.Store(true)
 				time.Sleep(time.Second)
@@ -61,7 +62,7 @@ func TestAClaimThatWasStoredCountsWithoutItsAcknowledgement(t *testing.T) {
 		time.Sleep(time.Second)
 		var claimed atomic.Bool
 		back := make(chan struct{})
-		unheard := func(wr journal.Write) error {
+		unheard := func(wr coretest.Write) error {
 			if wr.Hub == "b" && wr.By.Hub != "b" && len(wr.Records) > 0 && !claimed.Swap(true) {
 				<-back
 				return errors.New("nobody says whether it is stored")

@@ -29,10 +29,10 @@ type world struct {
 	t       *testing.T
 	net     *coretest.Network
 	claims  *coretest.Claims
-	journal *journal.SharedMemory
-	before  atomic.Pointer[func(journal.Write) error] // of the journal: see [journal.SharedMemory]
-	after   atomic.Pointer[func(journal.Write) error] // likewise
-	reading atomic.Pointer[func(journal.Life) error]  // likewise
+	journal *coretest.SharedMemory
+	before  atomic.Pointer[func(coretest.Write) error] // of the journal: see [coretest.SharedMemory]
+	after   atomic.Pointer[func(coretest.Write) error] // likewise
+	reading atomic.Pointer[func(journal.Life) error]   // likewise
 	hubs    map[string]*member
 	// redactor takes secrets out of what the journal gets; nil takes none.
 	redactor *redact.Redactor
@@ -60,14 +60,14 @@ func newWorld(t *testing.T, names ...string) *world {
 func newWorldWith(t *testing.T, options func(hub string, o *hub.Options), names ...string) *world {
 	t.Helper()
 	net := coretest.NewNetwork(1)
-	w := &world{t: t, net: net, claims: coretest.NewClaims(net), journal: journal.NewSharedMemory(journal.Retention{Age: 1000 * time.Hour}), hubs: map[string]*member{}, options: options}
-	w.journal.Before = func(wr journal.Write) error {
+	w := &world{t: t, net: net, claims: coretest.NewClaims(net), journal: coretest.NewSharedMemory(journal.Retention{Age: 1000 * time.Hour}), hubs: map[string]*member{}, options: options}
+	w.journal.Before = func(wr coretest.Write) error {
 		if before := w.before.Load(); before != nil {
 			return (*before)(wr)
 		}
 		return nil
 	}
-	w.journal.After = func(wr journal.Write) error {
+	w.journal.After = func(wr coretest.Write) error {
 		if after := w.after.Load(); after != nil {
 			return (*after)(wr)
 		}
@@ -146,7 +146,7 @@ func (w *world) start(name string, index int) *member {
 // delayWrites makes each write of a hub to the journal take a while; with late only those that have such
 // a record.
 func (w *world) delayWrites(by string, takes time.Duration, late func(journal.Record) bool) {
-	before := func(wr journal.Write) error {
+	before := func(wr coretest.Write) error {
 		if wr.By.Hub == by && (late == nil || slices.ContainsFunc(wr.Records, late)) {
 			time.Sleep(takes)
 		}

@@ -131,7 +131,7 @@ func TestATaskThatItsMakerCannotBeAskedForIsUnknown(t *testing.T) {
 		core.CodeUnsupported: core.CodeUnknownTask, core.CodeInternal: core.CodeUnknownTask,
 	} {
 		t.Run(string(said), func(t *testing.T) {
-			peers, life := &peer.Peers{}, journal.NewSharedMemory(journal.Retention{}).Open("a")
+			peers, life := &peer.Peers{}, coretest.NewSharedMemory(journal.Retention{}).Open("a")
 			a := coretest.NewHub(t, hub.Options{Peers: peers, Journal: life, Shared: life})
 			a.HubUp("b", 1)
 			one, other := coretest.Pipe[[]byte, []byte](1000)

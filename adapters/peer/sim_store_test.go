@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
@@ -13,9 +14,9 @@ import (
 // acknowledgements, and waits for hubs that are cut off. It checks that no life writes after
 // another one has taken its place.
 type simStore struct {
-	*journal.SharedMemory
+	*coretest.SharedMemory
 	s       *sim
-	checker *journal.MemoryLife // reads without trouble
+	checker *coretest.MemoryLife // reads without trouble
 
 	mu     sync.Mutex
 	killed map[journal.Life]bool
@@ -36,7 +37,7 @@ type taken struct {
 
 func newSimStore(s *sim) *simStore {
 	st := &simStore{
-		SharedMemory: journal.NewSharedMemory(journal.Retention{Age: 100 * 365 * 24 * time.Hour}), s: s,
+		SharedMemory: coretest.NewSharedMemory(journal.Retention{Age: 100 * 365 * 24 * time.Hour}), s: s,
 		killed: map[journal.Life]bool{}, epochs: map[string]uint64{}, since: map[string]time.Time{}, taken: map[string]taken{},
 	}
 	st.Before, st.After = st.before, st.after
@@ -45,12 +46,12 @@ func newSimStore(s *sim) *simStore {
 		if by == st.checker.Life() {
 			return nil
 		}
-		return st.before(journal.Write{By: by, Hub: by.Hub})
+		return st.before(coretest.Write{By: by, Hub: by.Hub})
 	}
 	return st
 }
 
-func (st *simStore) open(hub string) *journal.MemoryLife {
+func (st *simStore) open(hub string) *coretest.MemoryLife {
 	l := st.Open(hub)
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -79,7 +80,7 @@ var (
 )
 
 // draw draws a number below n. It follows from the writer and the instant.
-func (st *simStore) draw(w journal.Write, what uint64, n int) int {
+func (st *simStore) draw(w coretest.Write, what uint64, n int) int {
 	x := st.s.seed ^ uint64(time.Now().UnixNano()) ^ what<<56
 	for _, part := range [...]string{w.By.Hub, w.Hub} {
 		for i := range len(part) {
@@ -91,7 +92,7 @@ func (st *simStore) draw(w journal.Write, what uint64, n int) int {
 	return int((x ^ x>>31) % uint64(n))
 }
 
-func (st *simStore) before(w journal.Write) error {
+func (st *simStore) before(w coretest.Write) error {
 	const patience = 3 * time.Second
 	for began := time.Now(); !st.s.net.Reaches(w.By.Hub); {
 		time.Sleep(time.Duration(20_000_000 + st.draw(w, 1, 1_000_000)))
@@ -115,7 +116,7 @@ func (st *simStore) before(w journal.Write) error {
 	return nil
 }
 
-func (st *simStore) after(w journal.Write) error {
+func (st *simStore) after(w coretest.Write) error {
 	st.check(w)
 	st.mu.Lock()
 	unheard := st.unheard
@@ -137,7 +138,7 @@ func (st *simStore) isKilled(l journal.Life) bool {
 }
 
 // check checks a write that was stored: its writer still had to own the part.
-func (st *simStore) check(w journal.Write) {
+func (st *simStore) check(w coretest.Write) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	now, t := time.Now(), st.taken[w.Hub]

@@ -72,7 +72,7 @@ type simHub struct {
 type life struct {
 	*hub.Hub
 	at       *simHub
-	journal  *journal.MemoryLife
+	journal  *coretest.MemoryLife
 	part     *peer.Member
 	log      *lifeLog
 	promises *coretest.Promises

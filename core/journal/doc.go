@@ -7,7 +7,7 @@
 // thousands of chunks.
 //
 // [Shared] is a journal of several hubs, each of which writes to a part of its own and can take
-// over that of another. [SharedMemory] is its reference, with hooks that lose writes.
+// over that of another. Package coretest has its reference.
 //
 // The hub appends from one goroutine. A task waits for the journal only if its requester
 // asked for the receipt "recorded".

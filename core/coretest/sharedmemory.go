@@ -1,4 +1,4 @@
-package journal
+package coretest
 
 import (
 	"context"
@@ -7,9 +7,10 @@ import (
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// SharedMemory is the journal of several hubs in memory: the reference of [Shared]. Its hooks
+// SharedMemory is the journal of several hubs in memory: the reference of [journal.Shared]. Its hooks
 // simulate a network that loses writes and acknowledgements. They are set before the first
 // Open, may wait, and are called concurrently.
 type SharedMemory struct {
@@ -21,9 +22,9 @@ type SharedMemory struct {
 	After func(Write) error
 	// Reading is called before a life reads; if it returns an error, the reader gets that. nil does
 	// nothing.
-	Reading func(by Life) error
+	Reading func(by journal.Life) error
 
-	keep  Retention
+	keep  journal.Retention
 	mu    sync.Mutex
 	parts map[string]*sharedPart // by hub
 }
@@ -31,14 +32,14 @@ type SharedMemory struct {
 // Write is a write to a SharedMemory.
 type Write struct {
 	// By is the life that writes, and Hub the hub whose part it writes to.
-	By  Life
+	By  journal.Life
 	Hub string
 	// Records is what is appended; empty for the message that takes a life over.
-	Records []Record
+	Records []journal.Record
 }
 
 // reading calls the hook.
-func (m *SharedMemory) reading(by Life) error {
+func (m *SharedMemory) reading(by journal.Life) error {
 	if m.Reading == nil {
 		return nil
 	}
@@ -47,13 +48,13 @@ func (m *SharedMemory) reading(by Life) error {
 
 // sharedPart is the part of a hub.
 type sharedPart struct {
-	records *Memory
-	life    Life // the last one
-	by      Life // who took it over
+	records *journal.Memory
+	life    journal.Life // the last one
+	by      journal.Life // who took it over
 }
 
 // NewSharedMemory returns an empty SharedMemory. Each hub keeps as much as keep says.
-func NewSharedMemory(keep Retention) *SharedMemory {
+func NewSharedMemory(keep journal.Retention) *SharedMemory {
 	return &SharedMemory{keep: keep, parts: map[string]*sharedPart{}}
 }
 
@@ -63,15 +64,15 @@ func (m *SharedMemory) Open(hub string) *MemoryLife {
 	defer m.mu.Unlock()
 	p := m.parts[hub]
 	if p == nil {
-		p = &sharedPart{records: NewMemory(m.keep)}
+		p = &sharedPart{records: journal.NewMemory(m.keep)}
 		m.parts[hub] = p
 	}
-	p.life, p.by = Life{Hub: hub, Epoch: p.life.Epoch + 1}, Life{}
+	p.life, p.by = journal.Life{Hub: hub, Epoch: p.life.Epoch + 1}, journal.Life{}
 	return &MemoryLife{Memory: p.records, shared: m, life: p.life, deposed: make(chan struct{})}
 }
 
 // append appends to the part of a hub, if its holder is still of, or by, which took of over.
-func (m *SharedMemory) append(ctx context.Context, w Write, of, by Life) error {
+func (m *SharedMemory) append(ctx context.Context, w Write, of, by journal.Life) error {
 	if m.Before != nil {
 		if err := m.Before(w); err != nil {
 			return err
@@ -93,7 +94,7 @@ func (m *SharedMemory) append(ctx context.Context, w Write, of, by Life) error {
 }
 
 // holder returns the life that may write.
-func (p *sharedPart) holder() Life {
+func (p *sharedPart) holder() journal.Life {
 	if p.by.Hub != "" {
 		return p.by
 	}
@@ -101,7 +102,7 @@ func (p *sharedPart) holder() Life {
 }
 
 // takenOverError reports who has taken over the part that a life, or its heir, wrote to.
-type takenOverError struct{ of, by Life }
+type takenOverError struct{ of, by journal.Life }
 
 // Error implements error.
 func (e *takenOverError) Error() string {
@@ -109,26 +110,26 @@ func (e *takenOverError) Error() string {
 }
 
 // Unwrap returns ErrFenced.
-func (e *takenOverError) Unwrap() error { return ErrFenced }
+func (e *takenOverError) Unwrap() error { return journal.ErrFenced }
 
 // MemoryLife is a life of a hub over a SharedMemory.
 type MemoryLife struct {
-	*Memory
+	*journal.Memory
 	shared  *SharedMemory
-	life    Life
+	life    journal.Life
 	mu      sync.Mutex
 	why     error // why the life is over; nil before it knows
 	deposed chan struct{}
 }
 
-var _ Shared = (*MemoryLife)(nil)
+var _ journal.Shared = (*MemoryLife)(nil)
 
-// Append implements Journal.
-func (l *MemoryLife) Append(ctx context.Context, records ...Record) error {
+// Append implements [journal.Journal].
+func (l *MemoryLife) Append(ctx context.Context, records ...journal.Record) error {
 	if err := l.Health(); err != nil {
 		return err
 	}
-	err := l.shared.append(ctx, Write{By: l.life, Hub: l.life.Hub, Records: records}, l.life, Life{})
+	err := l.shared.append(ctx, Write{By: l.life, Hub: l.life.Hub, Records: records}, l.life, journal.Life{})
 	var over *takenOverError
 	if errors.As(err, &over) {
 		l.depose(over)
@@ -142,7 +143,7 @@ func (l *MemoryLife) Read(ctx context.Context, task core.TaskID, after uint64, l
 }
 
 // Heads implements Journal.
-func (l *MemoryLife) Heads(ctx context.Context, yield func(Head) bool) error {
+func (l *MemoryLife) Heads(ctx context.Context, yield func(journal.Head) bool) error {
 	return l.HeadsOf(ctx, l.life.Hub, yield)
 }
 
@@ -171,13 +172,13 @@ func (l *MemoryLife) Health() error {
 }
 
 // Life implements Shared.
-func (l *MemoryLife) Life() Life { return l.life }
+func (l *MemoryLife) Life() journal.Life { return l.life }
 
 // Deposed implements Shared.
 func (l *MemoryLife) Deposed() <-chan struct{} { return l.deposed }
 
 // TakeOver implements Shared.
-func (l *MemoryLife) TakeOver(_ context.Context, of Life) (Estate, error) {
+func (l *MemoryLife) TakeOver(_ context.Context, of journal.Life) (journal.Estate, error) {
 	m, w := l.shared, Write{By: l.life, Hub: of.Hub}
 	if m.Before != nil {
 		if err := m.Before(w); err != nil {
@@ -194,7 +195,7 @@ func (l *MemoryLife) TakeOver(_ context.Context, of Life) (Estate, error) {
 	return e, nil
 }
 
-func (m *SharedMemory) takeOver(of, by Life) (*memoryEstate, error) {
+func (m *SharedMemory) takeOver(of, by journal.Life) (*memoryEstate, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.parts[of.Hub]
@@ -202,10 +203,10 @@ func (m *SharedMemory) takeOver(of, by Life) (*memoryEstate, error) {
 	case p == nil:
 		return nil, fmt.Errorf("no hub %s is known", of.Hub)
 	case p.life.Epoch > of.Epoch:
-		return nil, &TakenError{Of: of, By: p.life}
+		return nil, &journal.TakenError{Of: of, By: p.life}
 	case p.by.Hub != "" && p.by != by:
 		if heir := m.parts[p.by.Hub]; heir.life == p.by && heir.by.Hub == "" {
-			return nil, &TakenError{Of: of, By: p.by}
+			return nil, &journal.TakenError{Of: of, By: p.by}
 		}
 	}
 	p.by = by
@@ -213,7 +214,7 @@ func (m *SharedMemory) takeOver(of, by Life) (*memoryEstate, error) {
 }
 
 // LifeOf implements Shared.
-func (l *MemoryLife) LifeOf(_ context.Context, hub string) (life, by Life, err error) {
+func (l *MemoryLife) LifeOf(_ context.Context, hub string) (life, by journal.Life, err error) {
 	if err := l.shared.reading(l.life); err != nil {
 		return life, by, err
 	}
@@ -234,13 +235,13 @@ func (l *MemoryLife) ReadOf(ctx context.Context, hub string, task core.TaskID, a
 	p := l.shared.parts[hub]
 	l.shared.mu.Unlock()
 	if p == nil {
-		return nil, ErrUnknown
+		return nil, journal.ErrUnknown
 	}
 	return p.records.Read(ctx, task, after, limit)
 }
 
 // HeadsOf implements Shared.
-func (l *MemoryLife) HeadsOf(ctx context.Context, hub string, yield func(Head) bool) error {
+func (l *MemoryLife) HeadsOf(ctx context.Context, hub string, yield func(journal.Head) bool) error {
 	if err := l.shared.reading(l.life); err != nil {
 		return err
 	}
@@ -256,22 +257,22 @@ func (l *MemoryLife) HeadsOf(ctx context.Context, hub string, yield func(Head) b
 // memoryEstate is an Estate of a SharedMemory.
 type memoryEstate struct {
 	shared   *SharedMemory
-	records  *Memory
-	life, by Life
+	records  *journal.Memory
+	life, by journal.Life
 }
 
 // Life implements Estate.
-func (e *memoryEstate) Life() Life { return e.life }
+func (e *memoryEstate) Life() journal.Life { return e.life }
 
 // Heads implements Estate.
-func (e *memoryEstate) Heads(ctx context.Context, yield func(Head) bool) error {
+func (e *memoryEstate) Heads(ctx context.Context, yield func(journal.Head) bool) error {
 	if err := e.shared.reading(e.by); err != nil {
 		return err
 	}
-	return e.records.Heads(ctx, func(h Head) bool { return h.End != 0 || yield(h) })
+	return e.records.Heads(ctx, func(h journal.Head) bool { return h.End != 0 || yield(h) })
 }
 
 // Append implements Estate.
-func (e *memoryEstate) Append(ctx context.Context, records ...Record) error {
+func (e *memoryEstate) Append(ctx context.Context, records ...journal.Record) error {
 	return e.shared.append(ctx, Write{By: e.by, Hub: e.life.Hub, Records: records}, e.life, e.by)
 }

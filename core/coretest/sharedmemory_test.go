@@ -1,4 +1,4 @@
-package journal_test
+package coretest_test
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 )
 
 func TestSharedMemoryIsAJournalOfSeveralHubs(t *testing.T) {
-	coretest.Journal(t, func(*testing.T) journal.Journal { return journal.NewSharedMemory(journal.Retention{}).Open("a") })
+	coretest.Journal(t, func(*testing.T) journal.Journal { return coretest.NewSharedMemory(journal.Retention{}).Open("a") })
 	coretest.SharedJournal(t, func(*testing.T) func(string) journal.Shared {
-		m := journal.NewSharedMemory(journal.Retention{})
+		m := coretest.NewSharedMemory(journal.Retention{})
 		return func(hub string) journal.Shared { return m.Open(hub) }
 	})
 }
@@ -22,10 +22,10 @@ func TestSharedMemoryIsAJournalOfSeveralHubs(t *testing.T) {
 func TestTheHooksOfASharedMemoryLoseWritesAndAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := errors.New("lost")
-		m := journal.NewSharedMemory(journal.Retention{})
+		m := coretest.NewSharedMemory(journal.Retention{})
 		before, after := error(nil), error(nil)
-		m.Before = func(journal.Write) error { time.Sleep(time.Second); return before }
-		m.After = func(journal.Write) error { return after }
+		m.Before = func(coretest.Write) error { time.Sleep(time.Second); return before }
+		m.After = func(coretest.Write) error { return after }
 		a, b := m.Open("a"), m.Open("b")
 		event := func(seq uint64) journal.Record {
 			return journal.Record{Task: "x", Event: core.Event{Seq: seq, Epoch: 1, At: time.Now(), Body: core.Text{Text: "x"}}}
