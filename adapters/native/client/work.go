@@ -34,8 +34,8 @@ type WorkOptions struct {
 
 // Work is the agent's end of the dialect: it joins with the card and calls the handler for each
 // task, at most card.MaxConcurrent at once. It returns once no handler runs any more: nil when
-// the connection was closed normally, a Fault when the hub refused or replaced the agent, and
-// otherwise the *[link.Reason]. Injected and Decided are called by the reader of the
+// the connection was closed normally, a Fault when the hub refused or replaced the agent, what
+// kept it from asking to join, and otherwise the *[link.Reason]. Injected and Decided are called by the reader of the
 // connection: they must return soon. ctx may carry an [agent.Leave].
 func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, handle core.Handler, opts WorkOptions) error {
 	card.MaxConcurrent = max(1, card.MaxConcurrent)
@@ -68,7 +68,8 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 		}
 		<-w.client.Done()
 	}
-	w.client.Close()
+	w.client.link.Close(link.Reason{Cause: link.Normal, Err: err}) // with what kept it from joining
+	<-w.client.Done()
 	cancel()
 	disconnected()
 	w.tasks.Close()
@@ -78,7 +79,7 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 	case errors.As(err, &refused), errors.As(reason.Err, &refused):
 		return refused.Fault
 	case reason.Cause == link.Normal:
-		return nil
+		return reason.Err
 	}
 	return &reason
 }
