@@ -28,9 +28,12 @@ type setup struct {
 // withHub runs a test with a hub under a fake clock.
 func withHub(t *testing.T, f func(s *setup)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		f(&setup{t, coretest.NewHub(t, hub.Options{Auditor: ledger{}})})
-	})
+	withHubOf(t, hub.Options{Auditor: ledger{}}, f)
+}
+
+func withHubOf(t *testing.T, opts hub.Options, f func(s *setup)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(&setup{t, coretest.NewHub(t, opts)}) })
 }
 
 // connect connects a peer, and returns its end. The connection ends with the test.
