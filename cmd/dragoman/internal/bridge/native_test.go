@@ -53,11 +53,16 @@ func (e side) gives(task, intent string) {
 
 // bridged runs a bridge between a process and a hub; ran gets why it ended.
 func bridged(ctx context.Context, t *testing.T) (process, hub side, ran <-chan error) {
+	return bridgedAs(ctx, t, core.Card{ID: "kid"}, func() {})
+}
+
+// bridgedAs is bridged for an agent with a card.
+func bridgedAs(ctx context.Context, t *testing.T, card core.Card, joined func()) (process, hub side, ran <-chan error) {
 	near, far := coretest.Pipe[[]byte, []byte](8)
 	up, down := coretest.Pipe[[]byte, []byte](0)
 	end := make(chan error, 1)
 	go func() {
-		end <- bridge.RunNative(ctx, far, down, core.Card{ID: "kid"}, func() {}, slog.New(slog.DiscardHandler))
+		end <- bridge.RunNative(ctx, far, down, card, joined, slog.New(slog.DiscardHandler))
 	}()
 	return side{t, near}, side{t, up}, end
 }
