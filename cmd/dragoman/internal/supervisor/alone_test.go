@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
+	coreagent "github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -98,4 +100,56 @@ func TestANativeCommandEndsItsProcessWhenItIsStopped(t *testing.T) {
 		t.Errorf("got %v, want no error", err)
 	}
 	wantsGone(t, dir+"/pid")
+}
+
+// work is what a command does with a task.
+type work = func(context.Context, coreagent.Turn) error
+
+func TestACommandJoinsWithItsCardAndDoesTheTasksOfItsHub(t *testing.T) {
+	e := shell("kid", "tr a-z A-Z")
+	e.Capabilities, e.MaxConcurrent = []string{"shout"}, 3
+	var said []core.Event
+	err := supervisor.RunAlone(t.Context(), e, alone(t), func(ctx context.Context, card core.Card, do work) error {
+		if card.ID != "kid" || card.MaxConcurrent != 3 || !slices.Equal(card.Capabilities, e.Capabilities) || !card.Features.Has(core.FeatureCancellation) {
+			t.Errorf("got the card %+v, want that of the settings, with what the agent can do", card)
+		}
+		return coreagent.NewRemote(coreagent.RemoteTask{
+			ID: "t", Request: core.Request{Intent: core.IntentAsk, Content: "hello"},
+			Say: func(_ context.Context, b core.Body, f *core.Foreign) error {
+				said = append(said, core.Event{Body: b, Foreign: f})
+				return nil
+			},
+		}).Work(ctx, do)
+	})
+	if got := core.Fold(said).Text; err != nil || got != "HELLO" {
+		t.Errorf("got %q and %v, want HELLO", got, err)
+	}
+}
+
+func TestACommandThatCannotBeRunNeverJoins(t *testing.T) {
+	e := shell("kid", "")
+	e.Command = []string{"no-such-program"}
+	err := supervisor.RunAlone(t.Context(), e, alone(t), func(context.Context, core.Card, work) error {
+		t.Error("got it joined, want it to fail before")
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "agent kid could not be started") || !strings.Contains(err.Error(), "no-such-program") {
+		t.Errorf("got %v, want it to name the agent and the program", err)
+	}
+}
+
+func TestACommandEndsWithTheHubThatItCannotJoin(t *testing.T) {
+	none := errors.New("no hub answers")
+	if err := supervisor.RunAlone(t.Context(), shell("kid", "cat"), alone(t), func(context.Context, core.Card, work) error { return none }); !errors.Is(err, none) {
+		t.Errorf("got %v, want %v", err, none)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	err := supervisor.RunAlone(ctx, shell("kid", "cat"), alone(t), func(ctx context.Context, _ core.Card, _ work) error {
+		stop()
+		<-ctx.Done()
+		return nil
+	})
+	if err != nil {
+		t.Errorf("a command that is stopped: got %v, want no error", err)
+	}
 }
