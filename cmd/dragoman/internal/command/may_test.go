@@ -117,3 +117,32 @@ func TestCheckWithoutRulesSaysWhatHoldsThen(t *testing.T) {
 		t.Errorf("got %d and %s (%v), want an object with the answer", code, out, err)
 	}
 }
+
+func TestCheckAnswersNothingThatItCannotKnow(t *testing.T) {
+	dir := t.TempDir()
+	settings, tokens := filepath.Join(dir, "dragoman.yaml"), filepath.Join(dir, "tokens.yaml")
+	if err := os.WriteFile(tokens, []byte("tokens: [{principal: root, sha256: "+strings.Repeat("0a", 32)+", operator: true}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"auth: {tokens: " + dir + "/none.yaml}":                            "none.yaml",
+		"auth: {tokens: " + tokens + ", rules: " + dir + "/no-rules.yaml}": "no-rules.yaml",
+	} {
+		if err := os.WriteFile(settings, []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, out, stderr := run(t, "check", "--config", settings, "--may", "alice", "ask", "shout"); code != command.ExitUsage || out != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%s: got %d, %q and %q, want %d and %q", text, code, out, stderr, command.ExitUsage, want)
+		}
+	}
+	hub := fakeHub(t, nil)
+	if code, out, stderr := run(t, "check", rulesConfig(t), hub, "--may", "alice", "ask", "loud"); code != command.ExitFailed || out != "" || !strings.Contains(stderr, "is not a hub") {
+		t.Errorf("no hub: got %d, %q and %q, want %d and that there is no hub", code, out, stderr, command.ExitFailed)
+	}
+	if err := os.WriteFile(settings, []byte("auth: {tokens: "+tokens+"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, stderr := run(t, "check", "--config", settings, "--may", "root", "operate"); code != command.ExitDone || !strings.Contains(out, "yes: an operator may, and there are no rules (auth.rules)") {
+		t.Errorf("an operator: got %d, %q and %q, want yes", code, out, stderr)
+	}
+}
