@@ -541,6 +541,7 @@ func TestASubscriberIsToldOfNoticesThatAreGone(t *testing.T) {
 		reader, asker := s.peer("reader"), s.peer("asker")
 		reader.call(core.Subscribe{Topics: []string{"door.*"}}, wire.With{})
 		reader.Close()
+		synctest.Wait() // until the hub knows that it has gone
 		for range 3 {
 			asker.open(core.Request{Intent: core.IntentNotify, To: core.ToHub(), Notice: &core.Notice{Topic: "door.open", Data: json.RawMessage(`"` + strings.Repeat("x", 900) + `"`)}})
 		}
