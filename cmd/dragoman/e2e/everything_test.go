@@ -115,8 +115,10 @@ func (u *toolUser) within(name, input string, asked func(question.Question) core
 			b, err := u.agent.Next(ctx)
 			if err != nil || b.Tool != nil {
 				results <- b.Tool
-				if err := u.agent.Report(t.ID(), core.Done{Text: "done"}, nil); err != nil {
-					u.Errorf("ending the task: %v", err)
+				for _, body := range []core.Body{core.ToolResult{ID: "c-" + string(t.ID())}, core.Done{Text: "done"}} {
+					if err := u.agent.Report(t.ID(), body, nil); err != nil {
+						u.Errorf("telling the result and the end: %v", err)
+					}
 				}
 				return
 			}

@@ -19,7 +19,7 @@ func TestAKilledHubLeavesNoTokenOfPiOnDisk(t *testing.T) {
 			temporary, told := t.TempDir(), t.TempDir()
 			t.Setenv("TMPDIR", temporary)
 			// The process tells the test alone what it was given, and answers get_state.
-			script := `echo "$DRAGOMAN_MCP_TOKEN" > ` + told + `/token; echo $$ > ` + told + `/pid; for a; do echo "$a"; done > ` + told + `/arguments
+			script := `echo "$DRAGOMAN_MCP_TOKEN" > ` + told + `/token; echo $$ > ` + told + `/pid; echo "$*" > ` + told + `/arguments
 				while read -r line; do echo '{"id":"d1","type":"response","command":"get_state","success":true,"data":{"isStreaming":false,"isCompacting":false,"sessionId":"s"}}'; done`
 			file := filepath.Join(told, "dragoman.yaml")
 			settings := fmt.Sprintf(`agents: [{name: pi, dialect: pi-rpc, cwd: %s, command: [sh, -c, %q, pi]}]`, told, script)
