@@ -158,7 +158,11 @@ func directoryGone(t *testing.T, metrics *history) {
 	dropped := func(e exposition) bool { return e.counted("audit.missing") > 0 && e.counted("audit.refused") > 0 }
 	metrics.hold(awaitMetrics(t, h.URL, dropped, func() {
 		for range 200 { // the audit has room for a few thousand entries that it cannot write
-			h.ask(t, "hello")
+			stream, err := h.Client.Do(t.Context(), http.MethodGet, "/v1/events", "text/event-stream", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stream.Body.Close()
 		}
 	}), after)
 }
