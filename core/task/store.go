@@ -340,6 +340,12 @@ func (s *Store) trim(tasks, bytes int) {
 		oldest := s.finished.First()
 		oldest.mu.Lock()
 		size, recorded, last, cause := oldest.memory(), oldest.recorded >= oldest.last(), oldest.log.Last(), oldest.request.Cause
+		if !oldest.stored { // it was forgotten, and is never recorded
+			oldest.mu.Unlock()
+			s.finished.Pop()
+			s.bytes -= size
+			continue
+		}
 		unstored := oldest.unstored
 		w := parties{from: oldest.from.ID, agent: oldest.agent}
 		if w.agent == "" {

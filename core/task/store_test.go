@@ -126,6 +126,27 @@ func TestEndedTasksStayInMemoryUntilTheJournalHasThem(t *testing.T) {
 	wantFault(t, "a task that never was", err, core.CodeUnknownTask)
 }
 
+// What is forgotten is never recorded: it must not keep those in memory that ended after it.
+func TestAForgottenTaskKeepsNoOtherInMemory(t *testing.T) {
+	l := limits
+	l.FinishedTasks = 1
+	s, _, j := newStoreWith(l)
+	refused := open(s)
+	refused.DropContent()
+	refused.Refuse(core.NewFault(core.CodeUnreachable, "nobody is there"))
+	s.Retain(refused)
+	s.Forget(refused)
+	for range 3 {
+		one, w := run(s)
+		conclude(t, one, w, core.Done{})
+		record(t, j, one)
+		s.Retain(one)
+	}
+	if got := s.InMemory(); len(got) != 1 {
+		t.Errorf("got %d tasks in memory, want the last alone", len(got))
+	}
+}
+
 // find finds a task in memory or in a journal.
 func find(t *testing.T, s *task.Store, j journal.Journal, id core.TaskID) (*task.Task, error) {
 	return s.Find(id, func() ([]core.Event, error) { return j.Read(t.Context(), id, 0, 0) })
