@@ -1,13 +1,9 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/schemas"
@@ -54,16 +50,4 @@ func envelopes(kinds []string) ([]schemas.Example, error) {
 		all = append(all, e)
 	}
 	return all, nil
-}
-
-// acpCommand tells users of a former command what replaces it.
-func acpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "acp", Short: "Moved to 'dragoman check --envelope'", Hidden: true, DisableFlagParsing: true,
-		RunE: func(_ *cobra.Command, args []string) error {
-			args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "examples" || arg == "-h" || arg == "--help" })
-			return &exit{ExitUsage, errors.New("'dragoman acp' is now part of check: write '" +
-				strings.Join(append([]string{"dragoman check --envelope"}, args...), " ") + "'")}
-		},
-	}
 }

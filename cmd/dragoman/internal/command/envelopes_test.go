@@ -52,19 +52,7 @@ func TestHelpIsPrintedOfACommandBelowAnother(t *testing.T) {
 	}
 }
 
-func TestTheCommandThatShowedEnvelopesSaysWhereTheyAreNow(t *testing.T) {
-	for _, tt := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"acp"}, "write 'dragoman check --envelope'"},
-		{[]string{"acp", "--help"}, "write 'dragoman check --envelope'"},
-		{[]string{"acp", "examples", "query", "--json"}, "write 'dragoman check --envelope query --json'"},
-	} {
-		if code, out, stderr := run(t, tt.args...); code != command.ExitUsage || out != "" || !strings.Contains(stderr, tt.want) {
-			t.Errorf("dragoman %q: got %d, %q and %q, want a usage error with %q", tt.args, code, out, stderr, tt.want)
-		}
-	}
+func TestKindsOfEnvelopesNeedTheirFlag(t *testing.T) {
 	if code, _, stderr := run(t, "check", "query"); code != command.ExitUsage || !strings.Contains(stderr, `unexpected argument "query"`) {
 		t.Errorf("kinds without --envelope: got %d and %q, want a usage error", code, stderr)
 	}

@@ -161,7 +161,7 @@ speaks.
 	root.AddCommand(
 		serveCommand(io), demoCommand(io), agentsCommand(io), tasksCommand(io), framesCommand(io), askCommand(io), delegateCommand(io), cancelCommand(io),
 		injectCommand(io), notifyCommand(io), approvalsCommand(io), approveCommand(io), denyCommand(io), questionsCommand(io), answerCommand(io), packsCommand(io), auditCommand(io), principalsCommand(io), hubsCommand(io), drainCommand(io), tokenCommand(io), agentCommand(io),
-		stdioCommand(io), editorCommand(io), tailCommand(io), usageCommand(io), acpCommand(), checkCommand(io), configCommand(io), versionCommand(io), reapCommand(), guardCommand(io),
+		stdioCommand(io), editorCommand(io), tailCommand(io), usageCommand(io), checkCommand(io), configCommand(io), versionCommand(io), reapCommand(), guardCommand(io),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
