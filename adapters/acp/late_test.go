@@ -141,7 +141,7 @@ func TestAnIDIsNotReusedWhileItsRequestRuns(t *testing.T) {
 		kit.send(delegate, "the first")
 		kit.expect(wire.KindAck)
 		first := s.assigned(doer)
-		time.Sleep(acp.DefaultKeepIDs + time.Second) // the id is forgotten
+		time.Sleep(acp.KeepIDs + time.Second) // the id is forgotten
 		for _, a := range []*peer{kit, also, kit} {
 			a.send(delegate, "another")
 			a.refused("1", wire.CodeConflict, "still")

@@ -227,7 +227,7 @@ func TestARepeatedEnvelopeIsIgnored(t *testing.T) {
 		kit.expect(wire.KindResponse)
 		kit.expectNothing()
 		s.nextBatch(shout)
-		time.Sleep(acp.DefaultKeepIDs)
+		time.Sleep(acp.KeepIDs)
 		kit.send(`{"id":"1","kind":"ping"}`)
 		expect[wire.Pong](kit, wire.KindPong, "1")
 	})

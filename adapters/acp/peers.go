@@ -11,19 +11,17 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// The defaults of [PeersOptions].
-const (
-	DefaultKeepResults = 10 * time.Minute
-	DefaultKeepIDs     = 300 * time.Second // as in the released code (ACP wire facts, section 7)
-)
+// DefaultKeepResults is the default of [PeersOptions].
+const DefaultKeepResults = 10 * time.Minute
+
+// KeepIDs is how long an envelope id is remembered, so that no envelope is acted on twice: as in the released code
+// (ACP wire facts, section 7).
+const KeepIDs = 300 * time.Second
 
 // PeersOptions are the options of [Peers]. Zero means the default.
 type PeersOptions struct {
 	// KeepResults is how long the result of a delegate waits for a peer that is away.
 	KeepResults time.Duration
-	// KeepIDs is how long an envelope id is remembered, so that no envelope is acted on
-	// twice.
-	KeepIDs time.Duration
 }
 
 // How many results are kept for a peer that is away, and for all of them together.
@@ -72,9 +70,8 @@ func wanted(due []pendingResult) []pendingResult {
 // NewPeers makes the Peers of a hub. It is called once, before a peer comes.
 func NewPeers(h *hub.Hub, opts PeersOptions) *Peers {
 	keep := cmp.Or(max(0, opts.KeepResults), DefaultKeepResults)
-	ids := cmp.Or(max(0, opts.KeepIDs), DefaultKeepIDs)
 	p := &Peers{
-		keep: keep, since: time.Now(), seen: newSeenIDs(ids), keys: h.NewKeys(Dialect, hub.KeysOptions{All: maxSeenIDs, Age: ids}),
+		keep: keep, since: time.Now(), seen: newSeenIDs(), keys: h.NewKeys(Dialect, hub.KeysOptions{All: maxSeenIDs, Age: KeepIDs}),
 		live: map[peerID][]*session{}, pending: map[peerID][]pendingResult{},
 	}
 	p.answer(h)

@@ -3,7 +3,6 @@ package acp
 import (
 	"hash/maphash"
 	"sync"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core/dedup"
@@ -17,7 +16,6 @@ const maxSeenIDs = 100_000
 // on twice. It is safe for concurrent use.
 type seenIDs struct {
 	seed maphash.Seed
-	keep time.Duration
 
 	mu sync.Mutex
 	// ids has the session that received an envelope and a digest of the envelope. The keys
@@ -25,9 +23,9 @@ type seenIDs struct {
 	ids *dedup.Memory[uint64, uint64, uint64]
 }
 
-func newSeenIDs(keep time.Duration) *seenIDs {
-	ids := dedup.New[uint64, uint64](dedup.Options[uint64, uint64]{All: maxSeenIDs, Age: keep})
-	return &seenIDs{seed: maphash.MakeSeed(), keep: keep, ids: ids}
+func newSeenIDs() *seenIDs {
+	ids := dedup.New[uint64, uint64](dedup.Options[uint64, uint64]{All: maxSeenIDs, Age: KeepIDs})
+	return &seenIDs{seed: maphash.MakeSeed(), ids: ids}
 }
 
 func (s *seenIDs) key(w peerID, id string) uint64 {
@@ -66,7 +64,7 @@ func (s *seenIDs) digest(e wire.Envelope) uint64 {
 
 // conflict returns the error for an id that was seen before.
 func (s *seenIDs) conflict(id string) *wire.Error {
-	return wire.Refusef(wire.CodeConflict, "an envelope with the id %q came within the last %s: send this one with a fresh id", id, s.keep)
+	return wire.Refusef(wire.CodeConflict, "an envelope with the id %q came within the last %s: send this one with a fresh id", id, KeepIDs)
 }
 
 // forget lets an id be used again, since its envelope was refused.

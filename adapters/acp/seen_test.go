@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheMemoryOfSeenIDsIsBounded(t *testing.T) {
-	seen := newSeenIDs(DefaultKeepIDs)
+	seen := newSeenIDs()
 	w := peerID{"p", "kit"}
 	for i := range maxSeenIDs + 5000 {
 		if _, _, fresh := seen.add(w, wire.Envelope{ID: fmt.Sprint(i)}, 1); !fresh {
@@ -31,7 +31,7 @@ func TestTheMemoryOfSeenIDsIsBounded(t *testing.T) {
 
 func TestAFloodOfOnePeerEvictsNoIDsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		seen := newSeenIDs(DefaultKeepIDs)
+		seen := newSeenIDs()
 		kit, fam, eve := peerID{"kit", "kit"}, peerID{"fam", "fam"}, peerID{"eve", "eve"}
 		seen.add(kit, wire.Envelope{ID: "1"}, 1)
 		for i := range maxSeenIDs {
@@ -49,7 +49,7 @@ func TestAFloodOfOnePeerEvictsNoIDsOfOthers(t *testing.T) {
 		if _, _, fresh := seen.add(eve, wire.Envelope{ID: "1"}, 2); !fresh {
 			t.Error("the oldest of the flooding peer: got seen, want it forgotten")
 		}
-		time.Sleep(DefaultKeepIDs)
+		time.Sleep(KeepIDs)
 		if _, _, fresh := seen.add(fam, wire.Envelope{ID: "1"}, 3); !fresh {
 			t.Error("expired: got seen, want fresh")
 		}

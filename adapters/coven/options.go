@@ -11,6 +11,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
+const (
+	// registerTimeout is how long a stream may take to register.
+	registerTimeout = 30 * time.Second
+	// orphanGrace is how long after session_orphaned a request without further events fails.
+	orphanGrace = 2 * time.Second
+)
+
 // Options are the settings of the hub's end. The zero value of each field means the
 // default named beside it.
 type Options struct {
@@ -29,11 +36,6 @@ type Options struct {
 	// none. They are never logged.
 	Secrets func(core.AgentID) map[string]string
 
-	// RegisterTimeout is how long a stream may take to register: 30 s.
-	RegisterTimeout time.Duration
-	// OrphanGrace is how long after session_orphaned a request without further events
-	// fails: 2 s.
-	OrphanGrace time.Duration
 	// Deadline is the default deadline of what an agent asks: 600 s.
 	Deadline time.Duration
 	// KeepTasks keeps the agent_ask tasks of an agent running when it disconnects.
@@ -53,8 +55,6 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.DefaultMaxConcurrent = max(o.DefaultMaxConcurrent, 1)
-	o.RegisterTimeout = cmp.Or(o.RegisterTimeout, 30*time.Second)
-	o.OrphanGrace = cmp.Or(o.OrphanGrace, 2*time.Second)
 	o.Deadline = cmp.Or(o.Deadline, wire.DefaultDeadline)
 	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, wire.DefaultMaxMessageBytes)
 	o.MaxToolCalls = cmp.Or(o.MaxToolCalls, 64)

@@ -118,7 +118,7 @@ func (s *session) forget(task core.TaskID) {
 }
 
 // startOrphanTimer fails a task whose session was lost unless another event comes within
-// OrphanGrace: some agents never send one, and the request would hang.
+// orphanGrace: some agents never send one, and the request would hang.
 func (s *session) startOrphanTimer(task core.TaskID, lost core.SessionLost) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +127,7 @@ func (s *session) startOrphanTimer(task core.TaskID, lost core.SessionLost) {
 		return
 	}
 	var grace *timer.Timer
-	grace = timer.After(&s.timers, s.opts.OrphanGrace, func() {
+	grace = timer.After(&s.timers, orphanGrace, func() {
 		s.mu.Lock()
 		stale := s.requests[task] != r || r.orphanTimer != grace
 		if !stale {

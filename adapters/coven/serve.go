@@ -59,8 +59,8 @@ func newSession(h *hub.Hub, conn link.Conn[*pb.AgentMessage, *pb.ServerMessage],
 func (s *session) run(ctx context.Context) link.Reason {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s.registerTimer = timer.After(&s.timers, s.opts.RegisterTimeout, func() {
-		s.link.Close(*wire.Reason(codes.DeadlineExceeded, "no RegisterAgent within "+s.opts.RegisterTimeout.String()))
+	s.registerTimer = timer.After(&s.timers, registerTimeout, func() {
+		s.link.Close(*wire.Reason(codes.DeadlineExceeded, "no RegisterAgent within "+registerTimeout.String()))
 	})
 	s.startDelivery = func() {
 		s.stopDelivery = s.agent.Consume(ctx, func(b hub.Batch, err error) bool { return s.handleBatch(ctx, b, err) })

@@ -43,8 +43,6 @@ type Options struct {
 	// Deadline is how long a request may take that states no deadline; 0 means the default of
 	// the hub. Not for [Serve].
 	Deadline time.Duration
-	// KeepTasks lets every request of the peer run on when it has left. Not for [Serve].
-	KeepTasks bool
 	// Trace is the trace context with which the connection was made: see [hub.Identity].
 	Trace core.Trace
 	// Link bounds the connection.

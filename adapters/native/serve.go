@@ -26,7 +26,7 @@ func Accept(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opt
 	if p.Dialect == "" {
 		p.Dialect = Dialect
 	}
-	own := h.Connect(hub.Identity{Principal: p, Dialect: Dialect, Deadline: opts.Deadline, Keep: opts.KeepTasks, Checked: true, Frames: opts.Link.Frames, Trace: opts.Trace})
+	own := h.Connect(hub.Identity{Principal: p, Dialect: Dialect, Deadline: opts.Deadline, Checked: true, Frames: opts.Link.Frames, Trace: opts.Trace})
 	s := newSession(h, conn, opts, own, own)
 	if _, ok := conn.(link.Pinger); ok {
 		s.probe = s.link.Ping

@@ -168,10 +168,7 @@ func (a *api) open(c call, req core.Request, keepWanted *bool, stage core.Stage)
 // keeps returns whether a task outlives the connection of its client, which lasts as long as the task if connected says so.
 // It returns an invalid Fault for what cannot be had.
 func (a *api) keeps(connected bool, wanted *bool, stage core.Stage) (bool, error) {
-	keep := !connected || !a.opts.DropTasks
-	if wanted != nil {
-		keep = *wanted
-	}
+	keep := wanted == nil || *wanted
 	switch {
 	case stage != 0 && stage != core.StageAccepted && stage != core.StageRecorded:
 		return false, core.NewFault(core.CodeInvalid, "receipt: want accepted or recorded, got %s", stage)

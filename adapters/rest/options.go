@@ -30,10 +30,6 @@ type Options struct {
 	Principal func(*http.Request) (core.Principal, error)
 	// Deadline is the deadline of tasks whose request has none; default [DefaultDeadline].
 	Deadline time.Duration
-	// DropTasks cancels a task when the client that waits for it or reads it closes the
-	// connection, unless the request says keep. Otherwise tasks continue unless the request
-	// says keep: false.
-	DropTasks bool
 	// MaxBodyBytes is the maximum size of a request body; default [DefaultMaxBodyBytes].
 	MaxBodyBytes int
 	// Version is the version of the program for GET /v1/hub.

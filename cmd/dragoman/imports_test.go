@@ -177,7 +177,7 @@ var table = []row{
 	{from: []string{"proto/..."}, lib: []string{"google.golang.org/grpc", "google.golang.org/protobuf"}},
 	// The program. Calls run down this list: a package knows those above it.
 	program("install", "core/coretest/tier"), // of programs of others, for tests
-	program("config", "core", "core/journal", "core/usage"),
+	program("config", "core", "core/hub", "core/journal", "core/usage"),
 	program("client", "adapters/...", "core", "core/agent", "core/hub", "core/link", "core/question", "core/task", "core/usage", "proto/...", "transports/...", internal+"config"),
 	program("agent", "adapters/...", "core", "core/frame", internal+"client", internal+"config"),
 	program("supervisor", "adapters/...", "core/...", "transports/...", internal+"agent", internal+"config"),

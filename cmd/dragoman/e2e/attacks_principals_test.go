@@ -87,7 +87,7 @@ func (h *testHub) startAgentOf(t *testing.T, token string) {
 func TestAnAgentCannotAskItselfAgainInAnyDialect(t *testing.T) {
 	h := newTestHub(t, func(c *config.Config) {
 		c.Auth.Tokens = tokensFile(t, "looper", "root")
-		c.Pi.Retries, c.Pi.Breakers.AgentFailures, c.Pi.Rates = 0, 0, config.PiRates{}
+		c.Pi.Retries, c.Pi.AgentFailures, c.Pi.Rates = 0, 0, config.PiRates{}
 	})
 	h.startAgentOf(t, "looper")
 	key := h.key()

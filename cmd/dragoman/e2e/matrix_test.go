@@ -125,7 +125,7 @@ func runCases(t *testing.T, asks *clientDialect, answers *agentDialect, results 
 	h := newTestHub(t, func(c *config.Config) {
 		c.Limits.QueueLength = 1
 		// The cases fail often, which would open the breakers and exceed the rates.
-		c.Pi.Retries, c.Pi.Breakers.AgentFailures, c.Pi.Rates = 0, 0, config.PiRates{}
+		c.Pi.Retries, c.Pi.AgentFailures, c.Pi.Rates = 0, 0, config.PiRates{}
 	})
 	d := &pair{testHub: h, asks: asks, answers: answers, agent: core.AgentID(answers.name + "-agent")}
 	answers.start(t, h, d.agent, 4)

@@ -160,7 +160,7 @@ func TestTheExamplesOfTheMCPPageWork(t *testing.T) {
 
 func TestTheMCPLimitsAreSettings(t *testing.T) {
 	h := newTestHub(t, func(c *config.Config) {
-		c.MCP.BodyBytes, c.MCP.Deadline, c.MCP.CallTimeout, c.MCP.Calls = 2000, 100*time.Millisecond, time.Minute, 1
+		c.MCP.BodyBytes, c.MCP.Deadline, c.MCP.CallTimeout = 2000, 100*time.Millisecond, time.Minute
 	})
 	h.startAgent(t, "parallax", "bob", 8)
 	url := h.url() + "/mcp"
@@ -180,12 +180,9 @@ func TestTheMCPLimitsAreSettings(t *testing.T) {
 		done <- body
 	}()
 	h.await(t, key+" begun")
-	if _, body := askMCP(t, url+"/"+token, asks("say "+h.key())); !strings.Contains(body, "overloaded: 1 tools are running") {
-		t.Errorf("a second call: got %s, want that one runs", body)
-	}
 	h.signal(key+" released", nil)
 	if body := <-done; !strings.Contains(body, `"id":1,"result"`) || strings.Contains(body, "isError") {
-		t.Errorf("the first call: got %s, want an answer", body)
+		t.Errorf("a call of an agent: got %s, want an answer", body)
 	}
 }
 

@@ -200,7 +200,7 @@ func TestARefusedPackGetsTheStatusAtOnce(t *testing.T) {
 }
 
 func TestAFloodOfCallsIsAnsweredCallByCall(t *testing.T) {
-	h := newTestHub(t, func(c *config.Config) { c.Limits.PackCalls = 100 })
+	h := newTestHub(t, nil)
 	p := mustRegisterPack(t, h, "p", definition("echo"))
 	a, b := connectCovenAgent(t, h, "a"), connectCovenAgent(t, h, "b")
 	defer a.leave()

@@ -2,31 +2,18 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
-// keepUnset is a REST client that does not set keep.
-type keepUnset struct{ *restClient }
-
-func (c keepUnset) begin(q query) *exchange {
-	x := &restExchange{exchange: newExchange()}
-	body := plainJSON(map[string]any{"to": q.to, "content": q.content, "deadline_ms": q.deadline.Milliseconds()})
-	c.group.Go(func() { c.read(x, http.MethodPost, "/v1/tasks", body, func(string) {}) })
-	return x.exchange
-}
-
 func TestKeepTasksIsASettingOfEachDialect(t *testing.T) {
-	rest := overREST()
-	rest.connect = func(t *testing.T, h *testHub, _ string) requester { return keepUnset{connectREST(t, h)} }
-	for _, asks := range []*clientDialect{covenByTools(), parallaxByExtension(), acpOverWebSocket(), acpOverHTTP(), piOverWebSocket(), rest} {
+	for _, asks := range []*clientDialect{covenByTools(), parallaxByExtension(), acpOverWebSocket(), acpOverHTTP(), piOverWebSocket()} {
 		for _, keep := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s %t", asks.name, keep), func(t *testing.T) {
 				h := newTestHub(t, func(c *config.Config) {
-					for _, set := range []*bool{&c.Coven.KeepTasks, &c.Parallax.KeepTasks, &c.ACP.KeepTasks, &c.Pi.KeepTasks, &c.REST.KeepTasks} {
+					for _, set := range []*bool{&c.Coven.KeepTasks, &c.Parallax.KeepTasks, &c.ACP.KeepTasks, &c.Pi.KeepTasks} {
 						*set = keep
 					}
 				})

@@ -218,40 +218,6 @@ func http2Pings(f *http2.Framer) (pings int, err error) {
 	}
 }
 
-func TestTheGRPCMinClientPingIsASetting(t *testing.T) {
-	for _, c := range []struct {
-		least time.Duration
-		away  bool
-	}{{time.Nanosecond, false}, {time.Hour, true}} {
-		t.Run(c.least.String(), func(t *testing.T) {
-			h := newTestHub(t, func(config *config.Config) { config.GRPC.MinClientPing = c.least })
-			f := bareHTTP2(t, h.service.Addresses().GRPC)
-			const pings = 6
-			for i := range pings {
-				if err := f.WritePing(false, [8]byte{byte(i)}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			away := false
-			for answers := 0; answers < pings && !away; {
-				frame, err := f.ReadFrame()
-				if err != nil {
-					break
-				}
-				switch frame := frame.(type) {
-				case *http2.PingFrame:
-					answers++
-				case *http2.GoAwayFrame:
-					away = frame.ErrCode == http2.ErrCodeEnhanceYourCalm
-				}
-			}
-			if away != c.away {
-				t.Errorf("a client that pings at once: got it sent away %t, want %t", away, c.away)
-			}
-		})
-	}
-}
-
 func TestTheConnectionLimitIsASetting(t *testing.T) {
 	h := newTestHub(t, func(c *config.Config) { c.GRPC.Connections, c.HTTP.Connections = 1, 1 })
 	t.Run("gRPC", func(t *testing.T) {

@@ -160,14 +160,14 @@ stop_timeout: 10s
 journal: {age: 5m, bytes: 64MiB}
 usage: {bytes: 1MiB}
 audit: {bytes: 1MiB}
-limits: {memory: 512MiB, threads: 128, finished_tasks: 128, finished_bytes: 4MiB, cause_memory: 5s, keep_notices: 10s, cancel_grace: 500ms, slot_grace: 500ms}
-coven: {remember: 10s, orphan_grace: 100ms, deadline: 60s}
-acp: {deadline: 60s, keep_results: 10s, keep_ids: 10s, delegate_deadline: 60s}
+limits: {memory: 512MiB, threads: 128, finished_tasks: 128, cause_memory: 5s, keep_notices: 10s, cancel_grace: 500ms}
+coven: {deadline: 60s}
+acp: {deadline: 60s, keep_results: 10s, delegate_deadline: 60s}
 parallax: {messages_per_second: 0, task_timeout: 60s}
-pi: {prompt_timeout: 60s, outcomes: 100, key_ttl: 10s, journal_bytes: 1MiB, session_lifetime: 1m, sessions_all: 100, retries: 0, breakers: {agent_failures: 0}}
+pi: {prompt_timeout: 60s, session_lifetime: 1m, retries: 0, breakers: {agent_failures: 0}}
 rest: {deadline: 60s}
 mcp: {deadline: 60s}
-a2a: {deadline: 60s, keep_ids: 10s}
+a2a: {deadline: 60s}
 native: {deadline: 60s}
 websocket: {ping_timeout: 30s}
 grpc: {ping_timeout: 30s}

@@ -305,7 +305,7 @@ func TestEachLineAboutATaskHasTheIDOfItsTrace(t *testing.T) {
 	var log lines
 	h := newLoggingHub(t, slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}), func(s *config.Config) {
 		traced(c)(s)
-		s.Limits.CancelGrace, s.Limits.SlotGrace = time.Millisecond, time.Millisecond
+		s.Limits.CancelGrace = time.Millisecond
 	})
 	stream := openCoven(t, h.service.Addresses().GRPC)
 	if first, err := registerCoven(t, stream, "weaver", "cancellation", "max_concurrent=9"); first.GetWelcome() == nil {

@@ -98,14 +98,12 @@ func (c *Config) settings() *table {
 type GRPC struct {
 	Connections               int
 	PingInterval, PingTimeout time.Duration // of the hub's own pings
-	MinClientPing             time.Duration
 }
 
 func (g *GRPC) settings(t *table) {
 	add(t, "connections", &g.Connections, 4096, "Maximum number of connections. Further ones are closed.").atLeast(1)
 	add(t, "ping_interval", &g.PingInterval, 15*time.Second, "Silence after which the hub pings a connection.").noShorter(time.Second)
 	add(t, "ping_timeout", &g.PingTimeout, 5*time.Second, "Maximum time to answer a ping before the connection is closed.").noShorter(time.Second)
-	add(t, "min_client_ping", &g.MinClientPing, 5*time.Second, "Minimum time between two pings of a client. A client that pings more often is disconnected.")
 }
 
 // HTTP bounds the connections of each HTTP listener.

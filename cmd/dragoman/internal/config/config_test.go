@@ -52,8 +52,8 @@ func TestPrecedenceOfFlagEnvironmentFileAndDefault(t *testing.T) {
 	if c.GRPCAddr != "file:1" || c.HTTPAddr != "env:2" || c.PiAddr != "flag:3" {
 		t.Errorf("got %s, %s, %s, want file:1, env:2, flag:3", c.GRPCAddr, c.HTTPAddr, c.PiAddr)
 	}
-	if c.Limits.Hops != 5 || c.Limits.CancelGrace != 2*time.Second || c.Limits.QueueLength != 7 || c.Limits.SlotGrace != 5*time.Second {
-		t.Errorf("got the limits %+v, want 5 hops, 2s, 7 and the default of 5s", c.Limits)
+	if c.Limits.Hops != 5 || c.Limits.CancelGrace != 2*time.Second || c.Limits.QueueLength != 7 || c.Limits.Silence != 10*time.Minute {
+		t.Errorf("got the limits %+v, want 5 hops, 2s, 7 and the default of 10m", c.Limits)
 	}
 	if len(c.Hosts) != 2 || c.Hosts[1] != "b.example" {
 		t.Errorf("got the hosts %q, want two", c.Hosts)
@@ -164,7 +164,7 @@ func TestEveryNotationOfASettingIsRead(t *testing.T) {
 		"limits: {cause_memory: 0s}":        func(c *config.Config) { c.Limits.CauseMemory = 0 },
 		"journal: {lag: 0s}":                func(c *config.Config) { c.Journal.Lag = 0 },
 		"pi: {keep_tasks: false}":           func(c *config.Config) { c.Pi.KeepTasks = false },
-		"grpc: {min_client_ping: 1m30s}":    func(c *config.Config) { c.GRPC.MinClientPing = 90 * time.Second },
+		"grpc: {ping_interval: 1m30s}":      func(c *config.Config) { c.GRPC.PingInterval = 90 * time.Second },
 		"grpc_addr: \"\"\nhttp_addr: :8080": func(c *config.Config) { c.GRPCAddr, c.HTTPAddr = "", ":8080" },
 	} {
 		wanted := config.Default()

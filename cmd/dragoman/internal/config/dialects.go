@@ -9,11 +9,9 @@ const maxWait = 168 * time.Hour
 
 // Coven are the settings of the Coven dialect.
 type Coven struct {
-	MaxConcurrent                          int
-	Deadline, RegisterTimeout, OrphanGrace time.Duration
-	KeepTasks                              bool
-	Remember                               time.Duration
-	ToolCalls                              int
+	MaxConcurrent int
+	Deadline      time.Duration
+	KeepTasks     bool
 	// Secrets is the path of the secrets file. The secrets are not settings, so that they are
 	// never shown.
 	Secrets string
@@ -22,11 +20,7 @@ type Coven struct {
 func (c *Coven) settings(t *table) {
 	add(t, "max_concurrent", &c.MaxConcurrent, 1, "Number of requests that a Coven agent gets at a time.").atLeast(1)
 	add(t, "deadline", &c.Deadline, 600*time.Second, "Default deadline of a request from a Coven agent or client.").noLonger(maxWait)
-	add(t, "register_timeout", &c.RegisterTimeout, 30*time.Second, "Time that a new stream has to register.")
-	add(t, "orphan_grace", &c.OrphanGrace, 2*time.Second, "Silence after session_orphaned after which a request counts as lost.")
 	add(t, "keep_tasks", &c.KeepTasks, false, "Keep a task that an agent asked for with agent_ask running when the agent disconnects. Delegated tasks always keep running.")
-	add(t, "remember", &c.Remember, 5*time.Minute, "How long a message that a client sends twice is recognised, and an answer that no client received is kept.")
-	add(t, "tool_calls", &c.ToolCalls, 64, "Maximum number of unanswered tool calls of one agent.").atLeast(1)
 	add(t, "secrets", &c.Secrets, "", "YAML file with the secrets that Coven agents are given when they join; see the page about Coven.").path()
 }
 
@@ -57,8 +51,7 @@ func (p *Parallax) settings(t *table) {
 type ACP struct {
 	Deadline, DelegateDeadline time.Duration
 	EnvelopeBytes              int
-	KeepResults, KeepIDs       time.Duration
-	MailboxBytes               int
+	KeepResults                time.Duration
 	KeepTasks                  bool
 }
 
@@ -67,8 +60,6 @@ func (a *ACP) settings(t *table) {
 	add(t, "delegate_deadline", &a.DelegateDeadline, time.Hour, "Default deadline of a delegate.").noLonger(maxWait)
 	add(t, "envelope_bytes", &a.EnvelopeBytes, 1_000_000, "Maximum size of an envelope.").bytes().atLeast(1024)
 	add(t, "keep_results", &a.KeepResults, 10*time.Minute, "How long a late result waits for a requester that is disconnected, and every message for an HTTP peer that does not read.")
-	add(t, "keep_ids", &a.KeepIDs, 300*time.Second, "How long a repeated envelope id is recognised and not acted on again.")
-	add(t, "mailbox_bytes", &a.MailboxBytes, 4<<20, "Maximum size of the messages kept for one HTTP peer.").bytes().atLeast(4096)
 	add(t, "keep_tasks", &a.KeepTasks, false, "Keep a query running when the peer that sent it disconnects. Delegated tasks always keep running.")
 }
 
@@ -76,13 +67,11 @@ func (a *ACP) settings(t *table) {
 type Native struct {
 	Deadline   time.Duration
 	FrameBytes int
-	KeepTasks  bool
 }
 
 func (n *Native) settings(t *table) {
 	add(t, "deadline", &n.Deadline, 4*time.Hour, "Default deadline of a request. How long people are waited for does not count.").noLonger(maxWait)
 	add(t, "frame_bytes", &n.FrameBytes, 10<<20, "Maximum size of a frame from a peer.").bytes().atLeast(1024)
-	add(t, "keep_tasks", &n.KeepTasks, false, "Keep a task running when the peer that opened it disconnects, as one that was opened with keep.")
 }
 
 // Editor are the settings of the protocol of editors.
@@ -102,13 +91,11 @@ func (e *Editor) settings(t *table) {
 type REST struct {
 	Deadline  time.Duration
 	BodyBytes int
-	KeepTasks bool
 }
 
 func (r *REST) settings(t *table) {
 	add(t, "deadline", &r.Deadline, 4*time.Hour, "Default deadline of a task. How long people are waited for does not count.").noLonger(maxWait)
 	add(t, "body_bytes", &r.BodyBytes, 24<<20, "Maximum size of a request body, in which attachments are base64 and take a third more. What is asked may have limits.request_bytes.").bytes().atLeast(1024)
-	add(t, "keep_tasks", &r.KeepTasks, true, "Keep a task running when the client that waits for it or reads it disconnects, unless its request says otherwise (keep).")
 }
 
 // MCP are the settings of the MCP endpoint.
@@ -116,7 +103,7 @@ type MCP struct {
 	// Endpoint is the URL that agents get instead of that of the HTTP listener.
 	Endpoint              string
 	Deadline, CallTimeout time.Duration
-	BodyBytes, Calls      int
+	BodyBytes             int
 }
 
 func (m *MCP) settings(t *table) {
@@ -124,5 +111,4 @@ func (m *MCP) settings(t *table) {
 	add(t, "deadline", &m.Deadline, 600*time.Second, "Default deadline of a request without a token.").noLonger(maxWait)
 	add(t, "call_timeout", &m.CallTimeout, time.Hour, "Maximum duration of one tool call.").noLonger(maxWait)
 	add(t, "body_bytes", &m.BodyBytes, 1_000_000, "Maximum size of a message.").bytes().atLeast(1024)
-	add(t, "calls", &m.Calls, 64, "Maximum number of concurrent tool calls per token, and of all clients without one.").atLeast(1)
 }

@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
 
 // Journal are the settings of the journal.
 type Journal struct {
@@ -30,54 +34,33 @@ func (u *Usage) settings(t *table) {
 	add(t, "bytes", &u.Bytes, 64<<20, "Maximum size of the usage that is kept. All of it is read at start.").bytes().atLeast(1 << 20)
 }
 
-// Limits are the limits of the engine: see hub.Limits.
+// Limits are the limits of the engine. Those of [hub.Limits] that nobody would set are no settings: they have their
+// defaults. A zero of Retries, Silence, CauseMemory and HistoryBytes is none, as in the file.
 type Limits struct {
-	Memory                       int64 // of the process: sets GOMEMLIMIT
-	CardBytes                    int
-	Hops, QueueLength, Retries   int
-	CancelGrace, SlotGrace       time.Duration
-	Disconnect                   string
-	QuestionTimeout, Silence     time.Duration
-	Questions                    int
-	CauseMemory                  time.Duration
-	Packs, PackTools, PackCalls  int
-	ToolTimeout, MaxToolTimeout  time.Duration
-	KeepNotices                  time.Duration
-	NoticeBytes                  int
-	TaskBytes, HistoryBytes      int
-	RequestBytes                 int
-	MaxDeadline                  time.Duration
-	Threads                      int
-	FinishedTasks, FinishedBytes int
-	UnrecordedBytes              int
+	Memory     int64 // of the process: sets GOMEMLIMIT
+	Hops       int
+	Disconnect string
+	hub.Limits
 }
 
 func (l *Limits) settings(t *table) {
+	standard := hub.Limits{}.WithDefaults()
 	add(t, "memory", &l.Memory, 0, "Memory that the process should stay below. Tasks, queues and requests may take three quarters of it: above that, new tasks are refused as overloaded. Near it, garbage is collected more often, unless GOMEMLIMIT is set. 0 is half of what the machine or its control group has.").bytes().atLeast(0)
 	add(t, "hops", &l.Hops, 8, "Maximum length of an agent-asks-agent chain.").atLeast(1)
-	add(t, "queue_length", &l.QueueLength, 64, "Maximum number of tasks waiting for one agent.").atLeast(1)
-	add(t, "retries", &l.Retries, 2, "How many times a task that failed without any output is given to another agent. 0 disables retries.").atLeast(0)
-	add(t, "cancel_grace", &l.CancelGrace, 5*time.Second, "Time that an agent has to react to a cancellation.")
-	add(t, "slot_grace", &l.SlotGrace, 5*time.Second, "How long the slot of a task that ended without its agent stays taken.")
-	add(t, "disconnect", &l.Disconnect, "single", "Which agents are disconnected after that time: those that run one task at a time (single), all (always) or none (never). Otherwise the slot is freed.").oneOf("single", "always", "never")
-	add(t, "question_timeout", &l.QuestionTimeout, 24*time.Hour, "Time to decide on a tool call that waits for approval, or to answer a question of an agent that sets no timeout.")
-	add(t, "silence", &l.Silence, 10*time.Minute, "How long an agent may say nothing in a task whose request sets no deadline, until the task ends as timeout. Waiting for people, for an agent or for what the agent has asked of others does not count. 0s is until the deadline.").noShorter(0)
-	add(t, "questions", &l.Questions, 1000, "Maximum number of open questions of agents.").atLeast(1)
-	add(t, "cause_memory", &l.CauseMemory, 30*time.Second, "How long after its last task an agent's requests still count as part of that task's chain. 0s ends it with the task.").noShorter(0)
-	add(t, "packs", &l.Packs, 64, "Maximum number of connected tool packs.").atLeast(1)
-	add(t, "pack_tools", &l.PackTools, 128, "Maximum number of tools per pack.").atLeast(1)
-	add(t, "pack_calls", &l.PackCalls, 256, "Maximum number of calls waiting for one pack.").atLeast(1)
-	add(t, "tool_timeout", &l.ToolTimeout, 30*time.Second, "Timeout of a pack's tool call if the pack sets none.")
-	add(t, "max_tool_timeout", &l.MaxToolTimeout, 300*time.Second, "Maximum timeout that a pack may set. Existing agents wait 300 s.")
-	add(t, "keep_notices", &l.KeepNotices, 10*time.Minute, "How long a notice on a topic is kept for subscribers that are disconnected or slow.")
-	add(t, "notice_bytes", &l.NoticeBytes, 4<<20, "Maximum size of all notices that are kept.").bytes().atLeast(4096)
-	add(t, "card_bytes", &l.CardBytes, 64<<10, "Maximum size of the card of an agent.").bytes().atLeast(1024)
-	add(t, "task_bytes", &l.TaskBytes, 64<<20, "Maximum size of an agent's output in one task.").bytes().atLeast(4096)
-	add(t, "history_bytes", &l.HistoryBytes, 64<<10, "Maximum size of the earlier turns sent to an agent without memory. 0 sends none.").bytes().atLeast(0)
-	add(t, "request_bytes", &l.RequestBytes, 16<<20, "Maximum size of a request.").bytes().atLeast(4096)
-	add(t, "max_deadline", &l.MaxDeadline, 168*time.Hour, "Maximum deadline of a task, from now.")
-	add(t, "threads", &l.Threads, 4096, "Maximum number of threads kept in memory.").atLeast(1)
-	add(t, "finished_tasks", &l.FinishedTasks, 1024, "Maximum number of finished tasks kept in memory, in addition to the journal.").atLeast(1)
-	add(t, "finished_bytes", &l.FinishedBytes, 64<<20, "Maximum size of the finished tasks kept in memory, in addition to the journal.").bytes().atLeast(4096)
-	add(t, "unrecorded_bytes", &l.UnrecordedBytes, 256<<20, "Maximum size of finished tasks that wait for the journal. Above it, new tasks are refused.").bytes().atLeast(4096)
+	add(t, "queue_length", &l.QueueLength, standard.QueueLength, "Maximum number of tasks waiting for one agent.").atLeast(1)
+	add(t, "retries", &l.Retries, standard.Retries, "How many times a task that failed without any output is given to another agent. 0 disables retries.").atLeast(0)
+	add(t, "cancel_grace", &l.CancelGrace, standard.CancelGrace, "Time that an agent has to react to a cancellation. Then the task ends without it, and its slot stays taken for as long again.")
+	add(t, "disconnect", &l.Disconnect, standard.Disconnect.String(), "Which agents are disconnected after that time: those that run one task at a time (single), all (always) or none (never). Otherwise the slot is freed.").oneOf("single", "always", "never")
+	add(t, "question_timeout", &l.QuestionTimeout, standard.QuestionTimeout, "Time to decide on a tool call that waits for approval, or to answer a question of an agent that sets no timeout.")
+	add(t, "silence", &l.Silence, standard.Silence, "How long an agent may say nothing in a task whose request sets no deadline, until the task ends as timeout. Waiting for people, for an agent or for what the agent has asked of others does not count. 0s is until the deadline.").noShorter(0)
+	add(t, "cause_memory", &l.CauseMemory, standard.CauseMemory, "How long after its last task an agent's requests still count as part of that task's chain. 0s ends it with the task.").noShorter(0)
+	add(t, "pack_tools", &l.PackTools, standard.PackTools, "Maximum number of tools per pack.").atLeast(1)
+	add(t, "tool_timeout", &l.ToolTimeout, standard.ToolTimeout, "Timeout of a pack's tool call if the pack sets none.")
+	add(t, "max_tool_timeout", &l.MaxToolTimeout, standard.MaxToolTimeout, "Maximum timeout that a pack may set. Existing agents wait 300 s.")
+	add(t, "keep_notices", &l.KeepNotices, standard.KeepNotices, "How long a notice on a topic is kept for subscribers that are disconnected or slow.")
+	add(t, "card_bytes", &l.CardBytes, standard.CardBytes, "Maximum size of the card of an agent.").bytes().atLeast(1024)
+	add(t, "history_bytes", &l.HistoryBytes, standard.HistoryBytes, "Maximum size of the earlier turns sent to an agent without memory. 0 sends none.").bytes().atLeast(0)
+	add(t, "request_bytes", &l.RequestBytes, standard.RequestBytes, "Maximum size of a request.").bytes().atLeast(4096)
+	add(t, "threads", &l.Threads, standard.Threads, "Maximum number of threads kept in memory.").atLeast(1)
+	add(t, "finished_tasks", &l.FinishedTasks, standard.FinishedTasks, "Maximum number of finished tasks kept in memory, in addition to the journal.").atLeast(1)
 }

@@ -31,11 +31,11 @@ func TestTheSettingsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, rest, ok := strings.Cut(string(b), settingsBegin)
-	_, after, ok2 := strings.Cut(rest, settingsEnd)
+	table, after, ok2 := strings.Cut(rest, settingsEnd)
 	if !ok || !ok2 {
 		t.Fatalf("%s: got no marks around the table of settings, want %q and %q", path, settingsBegin, settingsEnd)
 	}
-	sameAsGenerated(t, path, b, []byte(before+settingsBegin+"\n"+settingsTable(t)+"\n"+settingsEnd+after))
+	sameAsGenerated(t, path, b, []byte(before+settingsBegin+"\n"+settingsTable(t, table)+"\n"+settingsEnd+after))
 }
 
 func TestTheSchemaOfTheSettingsIsCurrent(t *testing.T) {
@@ -68,20 +68,30 @@ func sameAsGenerated(t *testing.T, path string, got, want []byte) {
 	}
 }
 
-// settingsTable has a row for every setting.
-func settingsTable(t *testing.T) string {
+// settingsTable has a row for every setting. Who sets it, and what breaks without it, is said in the table itself: that
+// column stays as it is in the page. A setting that nobody would set is no setting.
+func settingsTable(t *testing.T, page string) string {
 	t.Helper()
+	who := map[string]string{}
+	for line := range strings.Lines(page) {
+		if cells := strings.Split(strings.Trim(line, "|\n"), " | "); len(cells) == 5 {
+			who[strings.Trim(cells[0], " `")] = strings.TrimSpace(cells[4])
+		}
+	}
 	var out strings.Builder
-	out.WriteString("| setting | default | flag | what it sets |\n|---|---|---|---|\n")
+	out.WriteString("| setting | default | flag | what it sets | who sets it; what breaks without it |\n|---|---|---|---|---|\n")
 	for _, s := range All() {
 		if !strings.HasSuffix(s.Description, ".") {
 			t.Errorf("setting %s: got the description %q, want sentences", s.Key, s.Description)
+		}
+		if who[s.Key] == "" {
+			t.Errorf("setting %s: got nobody who sets it, want a word in the last column of the table", s.Key)
 		}
 		flag := ""
 		if s.Flag != "" {
 			flag = "`--" + s.Flag + "`"
 		}
-		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", s.Key, shownDefault(s), flag, inCell(s.Description))
+		fmt.Fprintf(&out, "| `%s` | %s | %s | %s | %s |\n", s.Key, shownDefault(s), flag, inCell(s.Description), who[s.Key])
 	}
 	return out.String()
 }

@@ -48,7 +48,7 @@ func (s *Service) mountA2A(l *listeners) {
 		Principal: func(r *http.Request) (core.Principal, error) {
 			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: wire.Dialect, Operator: true}), nil
 		},
-		URL: c.URL, Bearer: !s.auth.Open(), Version: Version, Deadline: c.Deadline, MaxBodyBytes: c.BodyBytes, KeepIDs: c.KeepIDs,
+		URL: c.URL, Bearer: !s.auth.Open(), Version: Version, Deadline: c.Deadline, MaxBodyBytes: c.BodyBytes,
 		Signer: s.a2a.signer, Webhooks: s.a2a.sender, Log: s.log,
 	})
 	const push = "taskPushNotificationConfig" // with the credentials of its receiver

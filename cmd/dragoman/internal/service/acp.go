@@ -18,7 +18,7 @@ type acpState struct {
 }
 
 func (s *Service) openACP(context.Context) error {
-	s.acp.peers = acp.NewPeers(s.hub, acp.PeersOptions{KeepResults: s.config.ACP.KeepResults, KeepIDs: s.config.ACP.KeepIDs})
+	s.acp.peers = acp.NewPeers(s.hub, acp.PeersOptions{KeepResults: s.config.ACP.KeepResults})
 	return nil
 }
 
@@ -29,7 +29,7 @@ func (s *Service) mountACP(l *listeners) {
 	}
 	s.acp.http = acp.NewHTTP(s.hub, acp.HTTPOptions{
 		Forward: s.forwarder(),
-		Session: s.acpOptions(context.Background(), ""), Idle: s.config.ACP.KeepResults, MailboxBytes: s.config.ACP.MailboxBytes,
+		Session: s.acpOptions(context.Background(), ""), Idle: s.config.ACP.KeepResults,
 		Frames: func() *frame.Ring { return s.frames.Connect(acp.Dialect, nil) },
 		Identify: func(r *http.Request) (core.Principal, core.AgentID, error) {
 			return principalOf(r.Context(), core.Principal{}), "", nil

@@ -19,7 +19,7 @@ func (s *Service) mountCoven(l *listeners) {
 	}
 	l.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(s.serveCoven))
 	l.grpc.Register(&wire.ClientService_ServiceDesc, conversation.NewService(s.hub, conversation.Options{
-		Deadline: s.config.Coven.Deadline, RememberFor: s.config.Coven.Remember, Principal: s.covenClient, Trace: traceOf,
+		Deadline: s.config.Coven.Deadline, Principal: s.covenClient, Trace: traceOf,
 		Frames: func() *frame.Ring { return s.frames.Connect(coven.Name, protoJSON) },
 	}, s.serveCovenClient))
 	l.grpc.Register(&wire.PackService_ServiceDesc, coven.NewPackService(s.hub, s.servePack, func(ctx context.Context) core.Principal { return principalOf(ctx, core.Principal{}) }))
@@ -39,8 +39,8 @@ func (s *Service) serveCoven(stream wire.CovenControl_AgentStreamServer) error {
 func (s *Service) covenOptions(ctx context.Context) *coven.Options {
 	c := s.config.Coven
 	return &coven.Options{
-		DefaultMaxConcurrent: c.MaxConcurrent, Deadline: c.Deadline, OrphanGrace: c.OrphanGrace, KeepTasks: c.KeepTasks, Logger: s.log,
-		RegisterTimeout: c.RegisterTimeout, MaxToolCalls: c.ToolCalls, Secrets: s.covenSecrets.of, Principal: principalOf(ctx, core.Principal{}),
+		DefaultMaxConcurrent: c.MaxConcurrent, Deadline: c.Deadline, KeepTasks: c.KeepTasks, Logger: s.log,
+		Secrets: s.covenSecrets.of, Principal: principalOf(ctx, core.Principal{}),
 		MCPEndpoint: s.mcpEndpoint(ctx), MCPToken: s.mcp.server.Issue, Link: link.Options{Memory: s.hub.Memory()},
 	}
 }

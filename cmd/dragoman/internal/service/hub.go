@@ -105,17 +105,11 @@ func (s *Service) hubOptions() (o hub.Options, err error) {
 
 // hubLimits returns the limits of the engine.
 func hubLimits(c config.Config) (hub.Limits, error) {
-	l := c.Limits
-	limits := hub.Limits{
-		QueueLength: l.QueueLength, Retries: orNever(l.Retries), CancelGrace: l.CancelGrace, SlotGrace: l.SlotGrace,
-		Packs: l.Packs, PackTools: l.PackTools, PackCalls: l.PackCalls, ToolTimeout: l.ToolTimeout, MaxToolTimeout: l.MaxToolTimeout,
-		QuestionTimeout: l.QuestionTimeout, Silence: orNever(l.Silence), Questions: l.Questions,
-		CauseMemory: orNever(l.CauseMemory), MaxDeadline: l.MaxDeadline, JournalLag: orNever(c.Journal.Lag),
-		TaskBytes: l.TaskBytes, HistoryBytes: orNever(l.HistoryBytes), RequestBytes: l.RequestBytes, UnrecordedBytes: l.UnrecordedBytes, CardBytes: l.CardBytes,
-		KeepNotices: l.KeepNotices, NoticeBytes: l.NoticeBytes, Threads: l.Threads,
-		FinishedTasks: l.FinishedTasks, FinishedBytes: l.FinishedBytes,
-	}
-	if err := limits.Disconnect.UnmarshalText([]byte(l.Disconnect)); err != nil {
+	limits := c.Limits.Limits
+	limits.Retries, limits.HistoryBytes = orNever(limits.Retries), orNever(limits.HistoryBytes)
+	limits.Silence, limits.CauseMemory, limits.JournalLag = orNever(limits.Silence), orNever(limits.CauseMemory), orNever(c.Journal.Lag)
+	limits.SlotGrace = limits.CancelGrace
+	if err := limits.Disconnect.UnmarshalText([]byte(c.Limits.Disconnect)); err != nil {
 		return limits, fmt.Errorf("limits.disconnect: %w", err)
 	}
 	return limits, nil

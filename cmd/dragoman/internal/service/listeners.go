@@ -121,7 +121,7 @@ func (s *Service) newGRPC() *grpcserver.Server {
 	}
 	return grpcserver.New(grpcserver.Options{
 		MaxConnections: c.Connections, Larger: large, Admit: admit, TLS: s.tls.config(tls.VersionTLS13, "h2"), OnUnauthenticated: s.unauthenticated,
-		PingEvery: c.PingInterval, PingTimeout: c.PingTimeout, MinClientPing: c.MinClientPing,
+		PingEvery: c.PingInterval, PingTimeout: c.PingTimeout,
 		OnPanic: func(method string, value any, stack []byte) {
 			s.log.Error("a handler panicked", "method", method, "panic", value, "stack", string(stack))
 		},

@@ -33,7 +33,7 @@ func (s *Service) openMCP(context.Context) error {
 	s.mcp.server = mcp.New(s.hub, mcp.Options{
 		Forward:   s.forwarder(),
 		Anonymous: anonymous, Authenticate: s.authenticateMCP, Judged: s.judgedMCP, Endpoint: c.Endpoint, Version: Version, Log: s.log,
-		Deadline: c.Deadline, CallTimeout: c.CallTimeout, MaxBodyBytes: c.BodyBytes, MaxCalls: c.Calls,
+		Deadline: c.Deadline, CallTimeout: c.CallTimeout, MaxBodyBytes: c.BodyBytes,
 	})
 	return nil
 }

@@ -149,25 +149,14 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 // piOptions adds the settings of pi-server to its options.
 func piOptions(all config.Config, o pi.Options) pi.Options {
 	c := all.Pi
-	q := &o.Commands
-	q.MaxPending, q.MaxInFlight, q.InFlightBytes = c.Pending, c.InFlight, c.InFlightBytes
-	q.PromptTimeout, q.CommandTimeout, q.DependencyTimeout = c.PromptTimeout, c.CommandTimeout, c.DependencyTimeout
-	q.MaxOutcomes, q.OutcomeBytes, q.KeyTTL = c.Outcomes, c.OutcomeBytes, c.KeyTTL
-	o.MaxMessageBytes, o.MaxSessions, o.AllSessions, o.MaxConnections = c.MessageBytes, c.Sessions, c.SessionsAll, c.Connections
+	o.MaxMessageBytes, o.MaxSessions, o.MaxConnections = c.MessageBytes, c.Sessions, c.Connections
 	o.SessionLifetime, o.DropTasks = orNever(c.SessionLifetime), !c.KeepTasks
-	o.Retries, o.RetryDelay, o.Bash = orNever(c.Retries), c.RetryDelay, c.Bash
-	o.CompactAt = orNever(c.CompactAt)
+	o.Retries, o.Bash, o.CompactAt = orNever(c.Retries), c.Bash, orNever(c.CompactAt)
 	o.SessionDir, o.SessionRoots, o.ExportDirs = all.SessionDirectory(), c.SessionRootDirectories(), c.ExportDirectories()
-	o.MaxFileBytes = c.SessionBytes
-	r, b := c.Rates, c.Breakers
-	q.Rates = command.Rates{All: orNever(r.All), Client: orNever(r.Client), Session: orNever(r.Session), Server: orNever(r.Server), Answers: orNever(r.Answers)}
-	breaker := func(failures int, window time.Duration) command.Breaker {
-		return command.Breaker{Failures: orNever(failures), Window: window, Open: b.Open, Trials: b.Trials}
-	}
-	o.Breakers = command.Breakers{
-		Agent:       breaker(b.AgentFailures, b.AgentWindow),
-		BashSession: breaker(b.SessionFailures, b.BashWindow), BashAll: breaker(b.BashFailures, b.BashWindow),
-	}
+	r := c.Rates
+	o.Commands.PromptTimeout = c.PromptTimeout
+	o.Commands.Rates = command.Rates{All: orNever(r.All), Client: orNever(r.Client), Session: orNever(r.Session), Server: orNever(r.Server), Answers: orNever(r.Answers)}
+	o.Breakers.Agent.Failures = orNever(c.AgentFailures)
 	return o
 }
 

@@ -17,6 +17,6 @@ func (s *Service) mountREST(l *listeners) {
 			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: "rest", Operator: true}), nil
 		},
 		Version: Version, Addresses: s.bound.reachedBy, Packs: s.Packs, SeesAll: s.seesAll, Cluster: s.Cluster(), Translations: translations(), Log: s.log,
-		Deadline: s.config.REST.Deadline, MaxBodyBytes: s.config.REST.BodyBytes, DropTasks: !s.config.REST.KeepTasks,
+		Deadline: s.config.REST.Deadline, MaxBodyBytes: s.config.REST.BodyBytes,
 	})))
 }

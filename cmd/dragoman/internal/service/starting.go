@@ -62,7 +62,7 @@ func (s *Service) answerWhileStarting(listeners map[string]net.Listener) *startA
 		})
 	}
 	g := grpcserver.New(grpcserver.Options{
-		MaxConnections: c.GRPC.Connections, TLS: s.tls.config(tls.VersionTLS13, "h2"), MinClientPing: c.GRPC.MinClientPing,
+		MaxConnections: c.GRPC.Connections, TLS: s.tls.config(tls.VersionTLS13, "h2"),
 		Unavailable: func() string { return *a.reason.Load() }, OnRefused: s.tooMany("grpc.connections"), AdmitConn: s.files.admitted,
 	})
 	for name, l := range listeners {

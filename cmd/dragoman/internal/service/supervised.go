@@ -22,13 +22,16 @@ var recordKeepers = []string{config.SpeaksEditor, config.SpeaksPiRPC, config.Spe
 // recordLimit bounds those records, per dialect, and those of principals.
 const recordLimit = 16 << 20
 
+// commandBytes bounds the commands of pi-server in the journal.
+const commandBytes = 64 << 20
+
 // forever is how long records are kept that do not expire.
 const forever = 100 * 365 * 24 * time.Hour
 
 // recordLogs returns the limits of the logs of records that the journal has: those of pi-server,
 // and where there are agents in the settings those of their dialects.
 func recordLogs(c config.Config) map[string]journal.Retention {
-	logs := map[string]journal.Retention{auditRecords: {Age: c.Audit.Age, Bytes: c.Audit.Bytes}, pi.Name: {Age: c.Journal.Age, Bytes: c.Pi.JournalBytes}}
+	logs := map[string]journal.Retention{auditRecords: {Age: c.Audit.Age, Bytes: c.Audit.Bytes}, pi.Name: {Age: c.Journal.Age, Bytes: commandBytes}}
 	if c.Auth.Required() { // keys that registered before remain, whatever becomes of others
 		logs[principalRecords] = journal.Retention{Age: forever, Bytes: recordLimit}
 	}
