@@ -125,16 +125,16 @@ func TestTheSettingsOfTheDocumentationAreValid(t *testing.T) {
 	n := 0
 	for _, p := range pages(t) {
 		for _, f := range fence.FindAllStringSubmatch(p.text, -1) {
-			all, err := config.ReadYAML([]byte(f[2]))
-			if f[1] != "yaml" || err == nil && !slices.ContainsFunc(roots, func(root string) bool { _, is := all[root]; return is }) {
+			file, err := config.ReadYAML([]byte(f[2]))
+			if f[1] != "yaml" || err == nil && !slices.ContainsFunc(roots, func(root string) bool { _, is := file.Values[root]; return is }) {
 				continue // another file, such as that of the tokens
 			}
 			n++
-			file := filepath.Join(t.TempDir(), "dragoman.yaml")
-			if err := os.WriteFile(file, []byte(f[2]), 0o600); err != nil {
+			path := filepath.Join(t.TempDir(), "dragoman.yaml")
+			if err := os.WriteFile(path, []byte(f[2]), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := config.Load(pflag.NewFlagSet("", pflag.ContinueOnError), []string{"DRAGOMAN_CONFIG=" + file}); err != nil {
+			if _, err := config.Load(pflag.NewFlagSet("", pflag.ContinueOnError), []string{"DRAGOMAN_CONFIG=" + path}); err != nil {
 				t.Errorf("%s: got %v, want the settings accepted\n%s", p.path, err, f[2])
 			}
 		}

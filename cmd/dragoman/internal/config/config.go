@@ -63,7 +63,7 @@ func (c *Config) settings() *table {
 	add(t, "ready_file", &c.ReadyFile, "", "File that the bound addresses are written to once all listeners are ready.").flag("ready-file", "file").path()
 	add(t, "hosts", &c.Hosts, []string{}, "Host names accepted in HTTP requests, in addition to the loopback names. Without port; each name on its own, since there are no wildcards.").each(cleanHost, `^[^/*?\s]+$`)
 	add(t, "origins", &c.Origins, []string{}, "Browser origins that may use the HTTP interfaces, such as https://console.example.com: with the scheme, and the port unless it is that of the scheme. There are no wildcards.").each(cleanOrigin, `^[^/*?\s]+://[^/*?\s]+/?$`)
-	add(t, "stop_timeout", &c.StopTimeout, 30*time.Second, "Time that running tasks get to finish when the hub stops.").noShorter(0)
+	add(t, "stop_timeout", &c.StopTimeout, 30*time.Second, "Time that running tasks get to finish when the hub stops.").atLeast(0)
 
 	c.Cluster.settings(t.group("cluster", "Several hubs that work as one."))
 	c.Journal.settings(t.group("journal", "How long tasks are kept, and where."))
@@ -102,8 +102,8 @@ type GRPC struct {
 
 func (g *GRPC) settings(t *table) {
 	add(t, "connections", &g.Connections, 4096, "Maximum number of connections. Further ones are closed.").atLeast(1)
-	add(t, "ping_interval", &g.PingInterval, 15*time.Second, "Silence after which the hub pings a connection.").noShorter(time.Second)
-	add(t, "ping_timeout", &g.PingTimeout, 5*time.Second, "Maximum time to answer a ping before the connection is closed.").noShorter(time.Second)
+	add(t, "ping_interval", &g.PingInterval, 15*time.Second, "Silence after which the hub pings a connection.").atLeast(int64(time.Second))
+	add(t, "ping_timeout", &g.PingTimeout, 5*time.Second, "Maximum time to answer a ping before the connection is closed.").atLeast(int64(time.Second))
 }
 
 // HTTP bounds the connections of each HTTP listener.
@@ -121,7 +121,7 @@ type WebSocket struct {
 }
 
 func (w *WebSocket) settings(t *table) {
-	add(t, "ping_interval", &w.PingInterval, 30*time.Second, "Silence after which the hub pings a peer.").noShorter(time.Second)
-	add(t, "ping_timeout", &w.PingTimeout, 10*time.Second, "Maximum time to answer a ping before the connection is closed.").noShorter(time.Second)
-	add(t, "write_timeout", &w.WriteTimeout, 30*time.Second, "Time without progress after which a peer that does not read is disconnected as too slow.").noShorter(time.Second)
+	add(t, "ping_interval", &w.PingInterval, 30*time.Second, "Silence after which the hub pings a peer.").atLeast(int64(time.Second))
+	add(t, "ping_timeout", &w.PingTimeout, 10*time.Second, "Maximum time to answer a ping before the connection is closed.").atLeast(int64(time.Second))
+	add(t, "write_timeout", &w.WriteTimeout, 30*time.Second, "Time without progress after which a peer that does not read is disconnected as too slow.").atLeast(int64(time.Second))
 }

@@ -114,7 +114,7 @@ func TestAnInvalidSettingIsAnErrorWithOriginValueAndLimits(t *testing.T) {
 		{variable: "DRAGOMAN_LIMITS_HOPS=many", want: `DRAGOMAN_LIMITS_HOPS: want a whole number of at least 1, got "many"`},
 		{variable: "DRAGOMAN_STDIO=", want: `DRAGOMAN_STDIO: want true or false, got ""`},
 		{flag: "--log-level=loud", want: `--log-level: want debug, info, warn or error, got "loud"`},
-		{yaml: "limits: {hops: 2}\n---\nlimits: {hops: 3}", want: "dragoman.yaml: there are several documents in it, with --- between: write one"},
+		{yaml: "limits: {hops: 2}\n---\nlimits: {hops: 3}", want: "dragoman.yaml:2: a second document begins here: write all in one, without ---"},
 		{yaml: "limits: {hops: 2}\n---\n%x", want: "dragoman.yaml:3: found unknown directive name"},
 		{yaml: "color: blue", want: "dragoman.yaml:1: color: unknown setting: 'dragoman check' without it lists all there are"},
 		{yaml: "hops: 2", want: "dragoman.yaml:1: hops: unknown setting: did you mean limits.hops?"},

@@ -20,7 +20,7 @@ func (j *Journal) settings(t *table) {
 	add(t, "name", &j.Name, "dragoman", "Name of this hub on a NATS server that several hubs share.").matching(`^[A-Za-z0-9_-]+$`, "letters, digits, - and _")
 	add(t, "age", &j.Age, 168*time.Hour, "How long a task is kept.")
 	add(t, "bytes", &j.Bytes, 1<<30, "Maximum size of all tasks that are kept. The default is 128MiB when they are kept in memory, without data_dir and journal.nats_url.").bytes().atLeast(1 << 20)
-	add(t, "lag", &j.Lag, 200*time.Millisecond, "Journal delay above which the end of a task is reported only after it is recorded. With 0s every end is recorded first.").noShorter(0)
+	add(t, "lag", &j.Lag, 200*time.Millisecond, "Journal delay above which the end of a task is reported only after it is recorded. With 0s every end is recorded first.").atLeast(0)
 }
 
 // Usage are the limits of the token usage that is kept.
@@ -52,8 +52,8 @@ func (l *Limits) settings(t *table) {
 	add(t, "cancel_grace", &l.CancelGrace, standard.CancelGrace, "Time that an agent has to react to a cancellation. Then the task ends without it, and its slot stays taken for as long again.")
 	add(t, "disconnect", &l.Disconnect, standard.Disconnect.String(), "Which agents are disconnected after that time: those that run one task at a time (single), all (always) or none (never). Otherwise the slot is freed.").oneOf("single", "always", "never")
 	add(t, "question_timeout", &l.QuestionTimeout, standard.QuestionTimeout, "Time to decide on a tool call that waits for approval, or to answer a question of an agent that sets no timeout.")
-	add(t, "silence", &l.Silence, standard.Silence, "How long an agent may say nothing in a task whose request sets no deadline, until the task ends as timeout. Waiting for people, for an agent or for what the agent has asked of others does not count. 0s is until the deadline.").noShorter(0)
-	add(t, "cause_memory", &l.CauseMemory, standard.CauseMemory, "How long after its last task an agent's requests still count as part of that task's chain. 0s ends it with the task.").noShorter(0)
+	add(t, "silence", &l.Silence, standard.Silence, "How long an agent may say nothing in a task whose request sets no deadline, until the task ends as timeout. Waiting for people, for an agent or for what the agent has asked of others does not count. 0s is until the deadline.").atLeast(0)
+	add(t, "cause_memory", &l.CauseMemory, standard.CauseMemory, "How long after its last task an agent's requests still count as part of that task's chain. 0s ends it with the task.").atLeast(0)
 	add(t, "pack_tools", &l.PackTools, standard.PackTools, "Maximum number of tools per pack.").atLeast(1)
 	add(t, "tool_timeout", &l.ToolTimeout, standard.ToolTimeout, "Timeout of a pack's tool call if the pack sets none.")
 	add(t, "max_tool_timeout", &l.MaxToolTimeout, standard.MaxToolTimeout, "Maximum timeout that a pack may set. Existing agents wait 300 s.")

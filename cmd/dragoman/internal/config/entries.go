@@ -33,12 +33,12 @@ func readEntries[T any, E interface {
 }](path string, raw any, report reporter,
 ) (all []T) {
 	if text, is := raw.(string); is {
-		m, err := ReadYAML([]byte("list: " + text))
-		if err != nil || len(m) > 1 {
+		d, wrong := readYAML([]byte("list: " + text))
+		if len(wrong) > 0 || len(d.Values) > 1 {
 			report(path, "want a list of objects, got "+shown(raw))
 			return nil
 		}
-		if raw = m["list"]; raw == nil {
+		if raw = d.Values["list"]; raw == nil {
 			return nil
 		}
 	}
@@ -66,7 +66,7 @@ func asList(members *table, raw any) string {
 			return ": put a dash before each entry, such as - " + s.Key + ": ..."
 		}
 	}
-	if !members.has("name") {
+	if members.find("name") == nil {
 		return ": put a dash before each entry"
 	}
 	for name := range object {

@@ -199,11 +199,7 @@ const (
 func schemaOf(s *Setting) object {
 	o := typeOf(s)
 	s.reset()
-	standard := s.plain()
-	if d, ok := s.standard.(time.Duration); ok {
-		standard = FormatTime(d)
-	}
-	return append(o, member{"description", s.Description}, member{"default", standard})
+	return append(o, member{"description", s.Description}, member{"default", s.plain()})
 }
 
 // typeOf describes the values of a setting.
@@ -232,11 +228,11 @@ func typeOf(s *Setting) object {
 	case time.Duration:
 		// JSON Schema has no words for the bounds of a time.
 		o = object{{"type", "string"}, {"pattern", timePattern}}
-		if s.shortest != 1 {
-			o = append(o, member{"x-least", FormatTime(s.shortest)})
+		if s.hasLeast {
+			o = append(o, member{"x-least", s.amount(s.least)})
 		}
-		if s.longest != math.MaxInt64 {
-			o = append(o, member{"x-most", FormatTime(s.longest)})
+		if s.most != math.MaxInt64 {
+			o = append(o, member{"x-most", s.amount(s.most)})
 		}
 	case float64:
 		o = object{{"type", "number"}, {"minimum", 0}, {"maximum", 1}}

@@ -55,10 +55,10 @@ func (s *Setting) usage() string {
 	return "`" + s.Placeholder + "`: " + string(text)
 }
 
-// source is a place that settings come from.
+// source has the settings of a place that they come from, by key, and what could not be read there.
 type source struct {
-	// read returns the settings in it by key; what cannot be read is added to the problems.
-	read func(*problems) map[string]any
+	values map[string]any
+	wrong  problems
 	// place returns the origin of a setting in it, or of a part of one.
 	place func(path string) Origin
 }
@@ -68,37 +68,20 @@ type source struct {
 // what could still be read, so that more can be checked.
 func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 	var all problems
-	sources := []source{fromEnviron(environ), fromFlags(fs)}
-	path, _ := fs.GetString("config")
-	named := Origin{name: "--config"}
-	if path == "" {
-		named.name = VariablePrefix + "CONFIG"
-		path, _ = lookup(environ, named.name)
-	}
-	if path != "" {
-		if path, err := ExpandHome(path); err != nil {
-			all.add(named, "%s", err)
-		} else {
-			sources = append([]source{fromFile(path, named)}, sources...)
-		}
-	}
 	c := Config{Places: map[string]Origin{}}
 	settings := c.settings()
 	for _, s := range *settings.all {
 		s.reset()
 	}
-	for _, s := range sources {
-		var wrong problems
-		values := s.read(&wrong)
-		for _, key := range slices.Sorted(maps.Keys(values)) {
-			report := func(path, text string) { wrong.add(s.place(path), "%s", text) }
-			settings.read(key, values[key], report)
-			if values[key] != nil {
-				c.Places[key] = s.place(key)
+	for _, from := range []source{settings.fromFile(fs, environ), settings.fromEnviron(environ), settings.fromFlags(fs)} {
+		for _, key := range slices.Sorted(maps.Keys(from.values)) {
+			settings.read(key, from.values[key], func(path, text string) { from.wrong.add(from.place(path), "%s", text) })
+			if from.values[key] != nil {
+				c.Places[key] = from.place(key)
 			}
 		}
-		wrong.sort()
-		all = append(all, wrong...)
+		from.wrong.sort()
+		all = append(all, from.wrong...)
 	}
 	if _, given := c.Places["journal.bytes"]; !given {
 		c.Journal.Bytes = c.DefaultJournalBytes()
@@ -106,7 +89,11 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 	if c.Limits.Memory == 0 {
 		c.Limits.Memory = halfOfMemory(os.DirFS("/"))
 	}
-	settings.expandPaths(c.At, &all)
+	for _, s := range *settings.all { // those of pi are expanded where they are used
+		if err := s.expandPath(); err != nil {
+			all.add(c.At(s.Key), "%s", err)
+		}
+	}
 	c.checkTogether(func(path, text string) { all.add(c.At(path), "%s", text) })
 	return c, all.err()
 }
@@ -118,16 +105,6 @@ func (c Config) DefaultJournalBytes() int64 {
 		return journal.MemoryBytes
 	}
 	return journal.Retention{}.Or().Bytes
-}
-
-// expandPaths replaces ~ by the home directory in paths. Those of pi are expanded where they
-// are used.
-func (t *table) expandPaths(at func(key string) Origin, wrong *problems) {
-	for _, s := range *t.all {
-		if err := s.expandPath(); err != nil {
-			wrong.add(at(s.Key), "%s", err)
-		}
-	}
 }
 
 // expandPath replaces ~ by the home directory in a path, of a command in its first word.
@@ -163,41 +140,53 @@ func Local() Config {
 	return c
 }
 
-// fromFile is a settings file; named is the origin of its path.
-func fromFile(path string, named Origin) source {
-	var lines map[string]int
-	place := func(within string) Origin { return Origin{path, within, lines} }
-	return source{place: place, read: func(wrong *problems) map[string]any {
-		data, err := edge.ReadFile(path)
-		if err != nil {
-			var unread *os.PathError
-			if errors.As(err, &unread) {
-				err = unread.Err
-			}
-			wrong.add(Origin{name: named.name + " " + path}, "%s; name a YAML file, or leave it out ('dragoman check' shows every setting)", err)
-			return nil
+// fromFile reads the settings file, if one is named.
+func (t *table) fromFile(fs *pflag.FlagSet, environ []string) (of source) {
+	path, _ := fs.GetString("config")
+	named := Origin{name: "--config"}
+	if path == "" {
+		named.name = VariablePrefix + "CONFIG"
+		if path, _ = lookup(environ, named.name); path == "" {
+			return of
 		}
-		all, err := ReadYAML(data)
-		if err != nil {
-			wrong.unreadable(path, data, err)
-			return nil
-		}
-		lines = linesOf(data)
-		values := map[string]any{}
-		for _, twice := range flatten("", all, values, new(Config).settings().has) {
-			wrong.add(place(twice), "it is set twice, by its whole name and below a group: remove one")
-		}
-		return values
-	}}
+	}
+	path, err := ExpandHome(path)
+	if err != nil {
+		of.wrong.add(named, "%s", err)
+		return of
+	}
+	data, err := edge.ReadFile(path)
+	if err != nil {
+		named.name += " " + path
+		of.wrong.add(named, "%s; name a YAML file, or leave it out ('dragoman check' shows every setting)", Bare(err))
+		return of
+	}
+	d, wrong := readYAML(data)
+	of.place = func(within string) Origin { return Origin{path, within, d.Lines} }
+	of.values = map[string]any{}
+	of.wrong.unreadable(path, data, wrong)
+	for _, twice := range t.flatten("", d.Values, of.values) {
+		of.wrong.add(of.place(twice), "it is set twice, by its whole name and below a group: remove one")
+	}
+	return of
+}
+
+// Bare returns an error without the path that the system puts before it.
+func Bare(err error) error {
+	var of *os.PathError
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
 }
 
 // flatten copies the leaves of a nested map into another, by their dotted names, and returns the
 // names that occur twice. A map that is the value of a setting is a leaf.
-func flatten(prefix string, m, into map[string]any, isSetting func(key string) bool) (twice []string) {
+func (t *table) flatten(prefix string, m, into map[string]any) (twice []string) {
 	for name, value := range m {
 		key := prefix + name
-		if inner, ok := value.(map[string]any); ok && !isSetting(key) {
-			twice = append(twice, flatten(key+".", inner, into, isSetting)...)
+		if inner, ok := value.(map[string]any); ok && t.find(key) == nil {
+			twice = append(twice, t.flatten(key+".", inner, into)...)
 			continue
 		}
 		if _, had := into[key]; had {
@@ -208,35 +197,30 @@ func flatten(prefix string, m, into map[string]any, isSetting func(key string) b
 	return twice
 }
 
-func fromEnviron(environ []string) source {
-	place := func(path string) Origin {
-		key, part, inside := strings.Cut(path, "[")
-		if inside {
-			part = "[" + part
-		}
-		return Origin{name: Variable(key) + part}
-	}
-	return source{place: place, read: func(*problems) map[string]any {
-		values := map[string]any{}
-		for _, s := range All() {
-			if value, set := lookup(environ, Variable(s.Key)); set {
-				values[s.Key] = value
-			}
-		}
-		return values
+func (t *table) fromEnviron(environ []string) source {
+	of := source{values: map[string]any{}, place: func(path string) Origin {
+		key, _, _ := strings.Cut(path, "[")
+		return Origin{name: Variable(key) + path[len(key):]}
 	}}
+	for _, s := range *t.all {
+		if value, set := lookup(environ, Variable(s.Key)); set {
+			of.values[s.Key] = value
+		}
+	}
+	return of
 }
 
-func fromFlags(fs *pflag.FlagSet) source {
-	return source{place: func(key string) Origin { return Origin{name: "--" + FlagOf(key)} }, read: func(*problems) map[string]any {
-		values := map[string]any{}
-		for _, s := range All() {
-			if f := fs.Lookup(s.Flag); s.Flag != "" && f != nil && f.Changed {
-				values[s.Key] = f.Value.String()
-			}
-		}
-		return values
+func (t *table) fromFlags(fs *pflag.FlagSet) source {
+	of := source{values: map[string]any{}, place: func(path string) Origin {
+		key, _, _ := strings.Cut(path, "[")
+		return Origin{name: "--" + t.find(key).Flag}
 	}}
+	for _, s := range *t.all {
+		if f := fs.Lookup(s.Flag); s.Flag != "" && f != nil && f.Changed {
+			of.values[s.Key] = f.Value.String()
+		}
+	}
+	return of
 }
 
 // serviceVariable is what Kubernetes calls the variables of a Service, behind its name: that of a Service dragoman

@@ -16,10 +16,10 @@ type Pi struct {
 }
 
 func (p *Pi) settings(t *table) {
-	add(t, "prompt_timeout", &p.PromptTimeout, 4*time.Hour, "Deadline of a prompt from its admission. How long people are waited for does not count. A steer or follow_up that becomes its own turn gets the same time again.").noLonger(maxWait)
+	add(t, "prompt_timeout", &p.PromptTimeout, 4*time.Hour, "Deadline of a prompt from its admission. How long people are waited for does not count. A steer or follow_up that becomes its own turn gets the same time again.").atMost(maxWait)
 	add(t, "message_bytes", &p.MessageBytes, 10<<20, "Maximum size of a command.").bytes().atLeast(1024)
 	add(t, "sessions", &p.Sessions, 100, "Maximum number of live sessions per client: a principal, or a connection on an open hub. Beyond it, the session that has been idle longest without a subscriber is parked; its conversation stays in its file.").atLeast(1)
-	add(t, "session_lifetime", &p.SessionLifetime, 24*time.Hour, "Lifetime of a session from its creation; a busy session ends once it is idle. 0s keeps sessions forever.").noShorter(0)
+	add(t, "session_lifetime", &p.SessionLifetime, 24*time.Hour, "Lifetime of a session from its creation; a busy session ends once it is idle. 0s keeps sessions forever.").atLeast(0)
 	add(t, "connections", &p.Connections, 1000, "Maximum number of WebSocket clients.").atLeast(1)
 	add(t, "snapshots", &p.Snapshots, "all", "Whether updates of a growing message repeat all of it or none, unless a client chooses.").oneOf("all", "none")
 	add(t, "lifecycle", &p.Lifecycle, "all", "Whose command lifecycle events a client gets by default: everybody's (all), those for sessions it is subscribed to (session), or only its own. Nobody gets those of another principal.").oneOf("all", "session", "own")

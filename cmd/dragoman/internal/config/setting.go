@@ -2,7 +2,9 @@ package config
 
 import (
 	"math"
+	"reflect"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -28,9 +30,9 @@ type Setting struct {
 	pattern      *regexp.Regexp
 	what         string // what the pattern matches
 	filled       bool   // the empty text is not allowed
-	// least and most limit a number, shortest and longest a time.
-	least, most       int64
-	shortest, longest time.Duration
+	// least and most limit a number, or a time in nanoseconds. A time without atLeast is more than nothing.
+	least, most int64
+	hasLeast    bool
 }
 
 // value lists the types of settings.
@@ -55,7 +57,10 @@ func add[T value](t *table, name string, field *T, standard T, description strin
 	}
 	s := &Setting{
 		Key: t.prefix + name, Description: description, field: field, standard: standard, reset: func() { *field = standard },
-		least: math.MinInt64, most: math.MaxInt64, shortest: 1, longest: math.MaxInt64,
+		least: math.MinInt64, most: math.MaxInt64,
+	}
+	if s.isTime() {
+		s.least = 1
 	}
 	*t.all = append(*t.all, s)
 	return s
@@ -65,6 +70,24 @@ func add[T value](t *table, name string, field *T, standard T, description strin
 func (t *table) group(name, description string) *table {
 	*t.groups = append(*t.groups, group{t.prefix + name + ".", description})
 	return &table{t.prefix + name + ".", t.all, t.groups}
+}
+
+// find returns the setting of a key, nil if there is none.
+func (t *table) find(key string) *Setting {
+	for _, s := range *t.all {
+		if s.Key == key {
+			return s
+		}
+	}
+	return nil
+}
+
+// keys returns those of all settings.
+func (t *table) keys() (all []string) {
+	for _, s := range *t.all {
+		all = append(all, s.Key)
+	}
+	return all
 }
 
 func (s *Setting) flag(name, placeholder string) *Setting {
@@ -113,8 +136,9 @@ func (s *Setting) notEmpty() *Setting {
 	return s
 }
 
+// atLeast bounds a number, or a time in nanoseconds, as atMost does.
 func (s *Setting) atLeast(n int64) *Setting {
-	s.least = n
+	s.least, s.hasLeast = n, true
 	return s
 }
 
@@ -123,28 +147,61 @@ func (s *Setting) atMost(n int64) *Setting {
 	return s
 }
 
-func (s *Setting) noShorter(d time.Duration) *Setting {
-	s.shortest = d
-	return s
-}
-
-func (s *Setting) noLonger(d time.Duration) *Setting {
-	s.longest = d
-	return s
-}
-
 // Choices returns the values that the setting accepts, if they are few.
 func (s *Setting) Choices() []string { return s.choices }
+
+// value returns the field.
+func (s *Setting) value() reflect.Value { return reflect.ValueOf(s.field).Elem() }
+
+func (s *Setting) isTime() bool {
+	_, is := s.field.(*time.Duration)
+	return is
+}
+
+// plain returns the value of the field, in a type of a settings file.
+func (s *Setting) plain() any {
+	field := s.value()
+	switch {
+	case s.isTime():
+		return FormatTime(time.Duration(field.Int()))
+	case field.Kind() == reflect.Slice && field.IsNil():
+		return reflect.MakeSlice(field.Type(), 0, 0).Interface()
+	}
+	return field.Interface()
+}
 
 // All returns all settings, in the order of the documentation.
 func All() []*Setting { return *new(Config).settings().all }
 
 // FlagOf returns the flag of a setting, "" if it has none.
 func FlagOf(key string) string {
-	for _, s := range All() {
-		if s.Key == key {
-			return s.Flag
-		}
+	if s := new(Config).settings().find(key); s != nil {
+		return s.Flag
 	}
 	return ""
+}
+
+// Plain returns the settings in the structure of a settings file.
+func (c Config) Plain() map[string]any {
+	root := map[string]any{}
+	for _, s := range *c.settings().all {
+		group, rest := root, s.Key
+		for name, below, inside := strings.Cut(rest, "."); inside; name, below, inside = strings.Cut(rest, ".") {
+			if group[name] == nil {
+				group[name] = map[string]any{}
+			}
+			group, rest = group[name].(map[string]any), below
+		}
+		group[rest] = s.plain()
+	}
+	return root
+}
+
+// Values returns the values of all settings as text, by key.
+func (c Config) Values() map[string]string {
+	all := map[string]string{}
+	for _, s := range *c.settings().all {
+		all[s.Key] = s.text()
+	}
+	return all
 }

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,21 +20,18 @@ type reporter func(path, text string)
 // read sets the setting of a key to a value of a source, and reports what is wrong with it. Null
 // sets nothing.
 func (t *table) read(key string, raw any, report reporter) {
-	var known []string
-	for _, s := range *t.all {
-		switch {
-		case s.Key == key && raw == nil:
-			return
-		case s.Key == key:
+	if s := t.find(key); s != nil {
+		if raw != nil {
 			s.read(key, raw, report)
-			return
-		case strings.HasPrefix(s.Key, key+"."):
-			if raw != nil {
-				report(key, fmt.Sprintf("want settings below it, such as %s, got %s", s.Key, shown(raw)))
-			}
-			return
 		}
-		known = append(known, s.Key)
+		return
+	}
+	known := t.keys()
+	if at := slices.IndexFunc(known, func(one string) bool { return strings.HasPrefix(one, key+".") }); at >= 0 {
+		if raw != nil {
+			report(key, fmt.Sprintf("want settings below it, such as %s, got %s", known[at], shown(raw)))
+		}
+		return
 	}
 	if near := suggest.Nearest(key, known); near != "" {
 		report(key, fmt.Sprintf("unknown setting: did you mean %s?", near))
@@ -41,67 +40,61 @@ func (t *table) read(key string, raw any, report reporter) {
 	}
 }
 
-// has reports whether a key is that of a setting.
-func (t *table) has(key string) bool {
-	return slices.ContainsFunc(*t.all, func(s *Setting) bool { return s.Key == key })
-}
-
 // read sets the field to a value, or reports what is wrong.
 func (s *Setting) read(path string, raw any, report reporter) {
 	switch field := s.field.(type) {
 	case list:
 		field.read(path, raw, report)
 	case *[]string:
-		if all, ok := s.texts(path, raw, report); ok && s.cleaned(path, all, report) {
-			*field = all
-		}
+		s.readTexts(path, raw, report)
 	default:
 		if !s.set(raw) {
-			report(path, "want "+s.wanted()+", got "+shown(raw)+s.instead(raw))
+			s.refuse(path, raw, report)
 		}
 	}
+}
+
+// refuse reports a value that the setting does not accept.
+func (s *Setting) refuse(path string, raw any, report reporter) {
+	report(path, "want "+s.wanted()+", got "+shown(raw)+s.instead(raw))
 }
 
 // set sets the field if the value is allowed. Variables and flags are text; a file has text or
 // the type.
 func (s *Setting) set(raw any) (ok bool) {
-	text, isText := raw.(string)
-	switch field := s.field.(type) {
-	case *string:
-		return isText && s.allows(text) && store(field, text)
-	case *bool:
-		b, ok := truth(raw)
-		return ok && store(field, b)
-	case **bool:
-		b, ok := truth(raw)
-		return ok && store(field, &b)
-	case *int:
-		n, ok := s.number(raw)
-		return ok && store(field, int(n))
-	case *int64:
-		n, ok := s.number(raw)
-		return ok && store(field, n)
-	case *float64:
-		n, ok := shareOf(raw)
-		return ok && store(field, n)
-	case *time.Duration:
-		d, ok := ParseTime(text)
-		return ok && s.allowsTime(d) && store(field, d)
+	field := s.value()
+	switch text, isText := raw.(string); field.Kind() {
+	case reflect.String:
+		if ok = isText && s.allows(text); ok {
+			field.SetString(text)
+		}
+	case reflect.Bool, reflect.Pointer:
+		var b bool
+		if b, ok = truth(raw); ok && field.Kind() == reflect.Bool {
+			field.SetBool(b)
+		} else if ok {
+			field.Set(reflect.ValueOf(&b))
+		}
+	case reflect.Float64:
+		n := number(raw)
+		if ok = 0 <= n && n <= 1; ok {
+			field.SetFloat(n)
+		}
+	default:
+		var n int64
+		if n, ok = s.whole(raw); ok && s.least <= n && n <= s.most {
+			field.SetInt(n)
+			return true
+		}
+		return false
 	}
-	return false
-}
-
-func store[T value](field *T, v T) bool {
-	*field = v
-	return true
+	return ok
 }
 
 // allows reports whether a text is one of those that the setting accepts.
 func (s *Setting) allows(text string) bool {
 	return (text != "" || !s.filled) && (s.choices == nil || slices.Contains(s.choices, text)) && (s.pattern == nil || s.pattern.MatchString(text))
 }
-
-func (s *Setting) allowsTime(d time.Duration) bool { return s.shortest <= d && d <= s.longest }
 
 // truth reads true or false.
 func truth(raw any) (b, ok bool) {
@@ -113,30 +106,35 @@ func truth(raw any) (b, ok bool) {
 	return b, err == nil
 }
 
-// number reads a number within the limits of the setting.
-func (s *Setting) number(raw any) (n int64, ok bool) {
-	if text, isText := raw.(string); isText && s.inBytes {
-		n, ok = ParseSize(text)
+// whole reads a whole number, a number of bytes or a time, as the setting has it.
+func (s *Setting) whole(raw any) (n int64, ok bool) {
+	text, isText := raw.(string)
+	if s.isTime() {
+		d, ok := ParseTime(text)
+		return int64(d), ok
 	}
-	if !ok {
-		n, ok = wholeNumber(raw)
+	if isText && s.inBytes {
+		if n, ok = ParseSize(text); ok {
+			return n, true
+		}
 	}
-	return n, ok && s.least <= n && n <= s.most
+	return wholeNumber(raw)
 }
 
-// shareOf reads a number from 0 to 1, or text that is one.
-func shareOf(raw any) (n float64, ok bool) {
-	switch v := raw.(type) {
-	case int:
-		n, ok = float64(v), true
-	case float64:
-		n, ok = v, true
-	case string:
-		var err error
-		n, err = strconv.ParseFloat(v, 64)
-		ok = err == nil
+// number reads a number, or text that is one; what is none is NaN.
+func number(raw any) float64 {
+	if text, isText := raw.(string); isText {
+		if n, err := strconv.ParseFloat(text, 64); err == nil {
+			return n
+		}
 	}
-	return n, ok && 0 <= n && n <= 1
+	switch n := raw.(type) {
+	case int:
+		return float64(n)
+	case float64:
+		return n
+	}
+	return math.NaN()
 }
 
 // wholeNumber reads a whole number, or text that is one.
@@ -156,53 +154,44 @@ func wholeNumber(raw any) (int64, bool) {
 	return 0, false
 }
 
-// texts reads a list of texts, or comma-separated text where the setting allows it.
-func (s *Setting) texts(path string, raw any, report reporter) (all []string, ok bool) {
-	all = []string{}
-	switch v := raw.(type) {
-	case string:
-		if s.onlyList {
-			report(path, "want "+s.wanted()+", got "+shown(raw)+s.instead(raw))
-			return nil, false
-		}
-		for item := range strings.SplitSeq(v, ",") {
+// readTexts sets the field to a list of texts, or to comma-separated text where the setting allows it. It reports each
+// text that is refused.
+func (s *Setting) readTexts(path string, raw any, report reporter) {
+	items, ok := raw.([]any)
+	if text, isText := raw.(string); isText && !s.onlyList {
+		for item := range strings.SplitSeq(text, ",") {
 			if item = strings.TrimSpace(item); item != "" {
-				all = append(all, item)
+				items = append(items, item)
 			}
 		}
-		return all, true
-	case []any:
 		ok = true
-		for i, item := range v {
-			text, isText := item.(string)
-			if !isText {
-				one := Setting{field: new(string)}
-				report(fmt.Sprintf("%s[%d]", path, i), "want text, got "+shown(item)+one.instead(item))
+	}
+	if !ok {
+		s.refuse(path, raw, report)
+		return
+	}
+	all := []string{}
+	for i, item := range items {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		text, isText := item.(string)
+		if !isText {
+			(&Setting{field: new(string)}).refuse(at, item, report)
+			ok = false
+			continue
+		}
+		if s.clean != nil {
+			clean, wrong := s.clean(text)
+			if wrong != "" {
+				report(at, "got "+shown(text)+": "+wrong)
 				ok = false
 			}
-			all = append(all, text)
+			text = clean
 		}
-		return all, ok
+		all = append(all, text)
 	}
-	report(path, "want "+s.wanted()+", got "+shown(raw)+s.instead(raw))
-	return nil, false
-}
-
-// cleaned cleans texts in place. It reports those that are refused, and whether there are none.
-func (s *Setting) cleaned(path string, all []string, report reporter) bool {
-	ok := true
-	for i, text := range all {
-		if s.clean == nil {
-			break
-		}
-		clean, wrong := s.clean(text)
-		if wrong != "" {
-			report(fmt.Sprintf("%s[%d]", path, i), "got "+shown(text)+": "+wrong)
-			ok = false
-		}
-		all[i] = clean
+	if ok {
+		s.value().Set(reflect.ValueOf(all))
 	}
-	return ok
 }
 
 // wanted describes the values that the setting accepts.
@@ -224,35 +213,40 @@ func (s *Setting) wanted() string {
 			return "text that is not empty"
 		}
 		return "text"
-	case *time.Duration:
-		text := "a time such as " + TimeForms
-		if s.shortest != 1 {
-			text += " of at least " + FormatTime(s.shortest)
-		}
-		if s.longest != math.MaxInt64 {
-			text += " of at most " + FormatTime(s.longest)
-		}
-		return text
 	}
-	text := "a whole number"
-	if s.inBytes {
+	text, and := "a whole number", ""
+	switch {
+	case s.isTime():
+		text = "a time such as " + TimeForms
+	case s.inBytes:
 		text = "a size such as " + SizeForms
 	}
-	if s.least != math.MinInt64 {
-		text += " of at least " + s.amount(s.least)
+	if s.hasLeast {
+		text, and = text+" of at least "+s.amount(s.least), " and at most "
 	}
 	if s.most != math.MaxInt64 {
-		text += " and at most " + s.amount(s.most)
+		text += cmp.Or(and, " of at most ") + s.amount(s.most)
 	}
 	return text
 }
 
 // amount formats a number as the setting has it.
 func (s *Setting) amount(n int64) string {
-	if s.inBytes {
+	switch {
+	case s.isTime():
+		return FormatTime(time.Duration(n))
+	case s.inBytes:
 		return FormatSize(n)
 	}
 	return strconv.FormatInt(n, 10)
+}
+
+// text returns the value of the field as somebody writes it.
+func (s *Setting) text() string {
+	if field := s.value(); field.CanInt() {
+		return s.amount(field.Int())
+	}
+	return fmt.Sprint(s.plain())
 }
 
 // oneOf lists choices: "a, b or c".
@@ -300,14 +294,10 @@ func (s *Setting) instead(raw any) string {
 
 // seconds returns a number of seconds with its unit if the setting allows that, else an example that it allows.
 func (s *Setting) seconds(n int64) string {
-	if own := time.Duration(n) * time.Second; 0 < n && n < 1_000_000 && s.allowsTime(own) {
+	if own := n * int64(time.Second); 0 < n && n < 1_000_000 && s.least <= own && own <= s.most {
 		return fmt.Sprintf("%ds", n)
 	}
-	example := 90 * time.Second
-	if !s.allowsTime(example) {
-		example = s.longest
-	}
-	return fmt.Sprintf("%.0fs", example.Seconds())
+	return fmt.Sprintf("%.0fs", time.Duration(min(int64(90*time.Second), s.most)).Seconds())
 }
 
 // insteadOfWords says how to write words as a list; "" if they need more than that.
@@ -321,7 +311,6 @@ func insteadOfWords(text string) string {
 
 // shown formats a given value for an error.
 func shown(raw any) string {
-	const most = 60
 	switch v := raw.(type) {
 	case nil:
 		return "nothing"
@@ -332,11 +321,15 @@ func shown(raw any) string {
 	case time.Time:
 		return "a date"
 	case string:
-		text := []rune(v)
-		if len(text) > most {
-			text = append(text[:most:most], '.', '.', '.')
-		}
-		return strconv.Quote(string(text))
+		return strconv.Quote(cut(v, 60))
 	}
 	return fmt.Sprint(raw)
+}
+
+// cut returns the beginning of a text, with dots if it is longer.
+func cut(text string, most int) string {
+	if letters := []rune(text); len(letters) > most {
+		return string(letters[:most]) + "..."
+	}
+	return text
 }

@@ -3,8 +3,6 @@ package config_test
 import (
 	"testing"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
@@ -15,9 +13,7 @@ func TestAYAMLErrorNamesTheLineInWhichSomebodyLooks(t *testing.T) {
 		"a:\n  - b\n  - d: *":               `line 3: a value that begins with * or & refers to another one: put it in quotes, such as "*"`,
 		"a:\n\t- b":                         "line 2: a value cannot begin with this character: put it in quotes, and indent with blanks, not with tabs",
 	} {
-		var v any
-		err := yaml.Unmarshal([]byte(text), &v)
-		if err == nil || config.PlainYAML(err.Error()) != want {
+		if _, err := config.ReadYAML([]byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
 	}

@@ -7,9 +7,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// nodeCheck collects what is wrong with the nodes of a YAML file that the package would say in terms of Go.
+// nodeCheck collects what is wrong with the nodes of a YAML file that the package would say in terms of Go, and their
+// lines by their paths. It makes all keys text.
 type nodeCheck struct {
-	wrong []string
+	wrong []YAMLError
+	lines map[string]int
 	above []*yaml.Node // on the way to the node
 }
 
@@ -17,7 +19,7 @@ func (c *nodeCheck) fail(n *yaml.Node, path, format string, args ...any) {
 	if path != "" {
 		path = printed(path) + ": "
 	}
-	c.wrong = append(c.wrong, fmt.Sprintf("line %d: %s%s", n.Line, path, fmt.Sprintf(format, args...)))
+	c.wrong = append(c.wrong, YAMLError{n.Line, path + fmt.Sprintf(format, args...)})
 }
 
 // check checks a node and what is below it.
@@ -25,13 +27,11 @@ func (c *nodeCheck) check(n *yaml.Node, path string) {
 	c.above = append(c.above, n)
 	defer func() { c.above = c.above[:len(c.above)-1] }()
 	switch n.Kind {
-	case yaml.DocumentNode:
-		for _, one := range n.Content {
-			c.check(one, path)
-		}
 	case yaml.SequenceNode:
 		for i, one := range n.Content {
-			c.check(one, fmt.Sprintf("%s[%d]", path, i))
+			below := fmt.Sprintf("%s[%d]", path, i)
+			c.lines[below] = one.Line
+			c.check(one, below)
 		}
 	case yaml.MappingNode:
 		c.checkMapping(n, path)
@@ -66,7 +66,10 @@ func (c *nodeCheck) checkMapping(n *yaml.Node, path string) {
 		case twice:
 			c.fail(key, below, "it is set twice, first in line %d: remove one", line)
 		}
-		first[key.Value] = key.Line
+		if key.ShortTag() != "!!merge" {
+			key.Tag = "!!str"
+		}
+		first[key.Value], c.lines[below] = key.Line, key.Line
 		c.check(value, below)
 	}
 }

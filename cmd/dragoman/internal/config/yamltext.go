@@ -1,11 +1,38 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 )
+
+// YAMLError says what is wrong with YAML to somebody who writes a file: what was found, and what is wanted.
+type YAMLError struct {
+	Line int // 0 if it is unknown
+	Text string
+}
+
+// Error implements error.
+func (e YAMLError) Error() string {
+	if e.Line == 0 {
+		return e.Text
+	}
+	return fmt.Sprintf("line %d: %s", e.Line, e.Text)
+}
+
+// Unquoted returns an error of YAML as the end of "the file is not YAML", without what may quote the file: it has secrets.
+func Unquoted(err error) string {
+	var e YAMLError
+	switch errors.As(err, &e); {
+	case e.Text == manyDocuments:
+		return ": " + e.Error()
+	case e.Line > 0:
+		return fmt.Sprintf(" in line %d", e.Line)
+	}
+	return ""
+}
 
 // yamlError matches one error of the YAML package, with its line.
 var yamlError = regexp.MustCompile(`^(?:yaml: )?(?:line ([0-9]+): )?(.*)$`)
@@ -34,24 +61,24 @@ var plainTexts = []struct{ found, plain string }{
 // unknownAnchor matches the error for an alias of nothing, which has no line.
 var unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 
-// PlainYAML returns an error of the YAML package as text for somebody who writes a file: what was found in which line,
-// and what is wanted. It has the form "line 3: text"; without a line if that is unknown.
-func PlainYAML(text string) string {
-	m := yamlError.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
-	n, _ := strconv.Atoi(m[1])
+// plainYAML returns an error of the YAML package in plain words.
+func plainYAML(err error) YAMLError {
+	var plain YAMLError
+	if errors.As(err, &plain) {
+		return plain
+	}
+	m := yamlError.FindStringSubmatch(strings.Join(strings.Fields(err.Error()), " "))
+	line, _ := strconv.Atoi(m[1])
 	if beginsAbove.MatchString(m[2]) {
-		n++
+		line++
 	}
 	for _, one := range plainTexts {
 		if strings.HasPrefix(m[2], one.found) {
-			return fmt.Sprintf("line %d: %s", max(1, n), one.plain) // without a line it is the first
+			return YAMLError{max(1, line), one.plain} // without a line it is the first
 		}
 	}
 	if name := unknownAnchor.FindStringSubmatch(m[2]); name != nil {
 		m[2] = fmt.Sprintf(`*%s refers to a value that is marked with &%[1]s, and there is none: if it is text, put it in quotes`, name[1])
 	}
-	if n == 0 {
-		return m[2]
-	}
-	return fmt.Sprintf("line %d: %s", n, m[2])
+	return YAMLError{line, m[2]}
 }

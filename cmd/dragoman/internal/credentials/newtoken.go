@@ -122,7 +122,7 @@ func withToken(before []byte, t access.Token) ([]byte, error) {
 		Tokens yaml.Node `yaml:"tokens"`
 	}
 	if err := yaml.Unmarshal(before, &file); err != nil {
-		return nil, fmt.Errorf("it is not YAML%s", placeOf(err))
+		return nil, errors.New("it is not YAML")
 	}
 	text := bytes.Clone(bytes.TrimRight(before, " \t\r\n"))
 	if len(text) > 0 {

@@ -3,12 +3,10 @@ package credentials
 import (
 	"errors"
 	"fmt"
-	"regexp"
+	"maps"
+	"slices"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/access"
 )
@@ -23,46 +21,33 @@ func ReadTokens(path string) ([]access.Token, error) {
 	if path == "" {
 		return nil, nil
 	}
-	data, err := readAtMost(path, maxFileBytes, yamlFile)
+	f := file{setting: "auth.tokens", path: path}
+	d, err := f.readSecrets()
 	if err != nil {
-		return nil, fmt.Errorf("auth.tokens: %s: %w", path, err)
+		return nil, err
 	}
-	var root map[string]any
-	if err := yaml.Unmarshal(data, &root); err != nil {
-		return nil, fmt.Errorf("auth.tokens: %s is not YAML%s", path, placeOf(err))
-	}
-	items, ok := root["tokens"].([]any)
-	if !ok || len(root) != 1 || len(items) == 0 {
+	items, ok := d.Values["tokens"].([]any)
+	if !ok || len(d.Values) != 1 || len(items) == 0 {
 		return nil, fmt.Errorf("auth.tokens: %s: want tokens: and below it a list of at least one, each with %s", path, tokenKeys)
 	}
-	lines := linesOfTokens(data)
 	var list []access.Token
 	for i, item := range items {
+		line := d.Lines[fmt.Sprintf("tokens[%d]", i)]
 		one, err := readToken(item)
-		for _, other := range list {
-			if err == nil && other.Hash == one.Hash {
-				err = errors.New("its hash is in the file twice: give everybody a token of their own")
-			}
+		if err == nil && slices.ContainsFunc(list, func(other access.Token) bool { return other.Hash == one.Hash }) {
+			err = errors.New("its hash is in the file twice: give everybody a token of their own")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("auth.tokens: %s, line %d: token %d: %w", path, lines(i), i+1, err)
+			f.failAt(line, "token %d: %w", i+1, err)
+			continue
 		}
-		one.Line = lines(i)
+		one.Line = line
 		list = append(list, one)
 	}
-	return list, nil
-}
-
-// linesOfTokens returns the function that tells the line of a token of the list.
-func linesOfTokens(data []byte) func(nth int) int {
-	var file struct{ Tokens []yaml.Node }
-	_ = yaml.Unmarshal(data, &file) // it has been read as YAML before
-	return func(nth int) int {
-		if nth >= len(file.Tokens) {
-			return 1
-		}
-		return file.Tokens[nth].Line
+	if err := errors.Join(f.mistakes...); err != nil {
+		return nil, err
 	}
+	return list, nil
 }
 
 // readToken reads one token of the list.
@@ -71,8 +56,8 @@ func readToken(item any) (t access.Token, err error) {
 	if !ok {
 		return t, fmt.Errorf("want %s", tokenKeys)
 	}
-	for key, value := range of {
-		if err := readTokenMember(&t, key, value); err != nil {
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		if err := readTokenMember(&t, key, of[key]); err != nil {
 			return t, err
 		}
 	}
@@ -146,14 +131,4 @@ func readNames(value any, check func([]string) ([]string, error)) ([]string, err
 		}
 	}
 	return check(names)
-}
-
-var lineOfError = regexp.MustCompile(`line [0-9]+`)
-
-// placeOf returns the line number of a YAML error, without the content of the line.
-func placeOf(err error) string {
-	if line := lineOfError.FindString(config.PlainYAML(err.Error())); line != "" {
-		return " in " + line
-	}
-	return ""
 }

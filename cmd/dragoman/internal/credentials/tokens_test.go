@@ -64,6 +64,36 @@ func TestWhatATokenCannotSayIsRefusedWithItsLine(t *testing.T) {
 	}
 }
 
+func TestAllMistakesOfAFileWithSecretsAreReportedTogetherAndNotQuoted(t *testing.T) {
+	path := write(t, "tokens:\n- {principal: a, sha256: hunter2}\n- principal: b\n  sha256: "+hashOfA+"\n  hunter2: 1\n- {principal: c, sha256: "+hashOfA+"}\n")
+	_, tokens := credentials.ReadTokens(path)
+	variables := write(t, "ben: {KEY: 4711, \"a b\": hunter2}\nana: hunter2\n")
+	_, coven := credentials.ReadSecrets(variables)
+	signing := write(t, "ben: hunter2\n\nana: [hunter2]\n")
+	_, parallax := credentials.ReadSigningSecrets(signing)
+	twice := write(t, "ben: {KEY: a}\nben: {KEY: hunter2}\n")
+	_, doubled := credentials.ReadSecrets(twice)
+	for _, c := range []struct {
+		err  error
+		want []string
+	}{
+		{tokens, []string{"auth.tokens: " + path + ", line 2: token 1: sha256: ", "auth.tokens: " + path + ", line 3: token 2: unknown key: want principal"}},
+		{coven, []string{"coven.secrets: " + variables + ", line 2: want the id of an agent", `, line 1: KEY of "ben" is not text`, `, line 1: a name below "ben" cannot be one`}},
+		{parallax, []string{"parallax.secrets: " + signing + ", line 3: want ids of agents", `, line 1: the secret of "ben" is short: want at least 16 bytes`}},
+		{doubled, []string{"coven.secrets: " + twice + " is not YAML in line 2"}},
+	} {
+		if c.err == nil || strings.Count(c.err.Error(), "\n") != len(c.want)-1 || strings.Contains(c.err.Error(), "hunter2") {
+			t.Errorf("got %v, want %d mistakes, nothing quoted", c.err, len(c.want))
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(c.err.Error(), want) {
+				t.Errorf("got %v, want %q", c.err, want)
+			}
+		}
+	}
+}
+
 func TestKeysAreReadFromTheirFile(t *testing.T) {
 	keys, err := credentials.ReadKeys(write(t, "# keys\n"+`principal="ana" `+someKey+"\n"))
 	if err != nil || len(keys) != 1 || keys[0].Principal != "ana" {

@@ -1,11 +1,8 @@
 package credentials
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -20,16 +17,19 @@ import (
 // maxFileBytes bounds a file.
 const maxFileBytes = 16 << 20
 
-// file is a YAML file that is read strictly. It collects the mistakes.
+// file is a YAML file that a setting names. It is read strictly, and collects the mistakes.
 type file struct {
 	setting, path string
 	mistakes      []error
 }
 
-// fail notes a mistake at a node.
-func (f *file) fail(n *yaml.Node, format string, args ...any) {
-	f.mistakes = append(f.mistakes, fmt.Errorf("%s: %s, line %d: %w", f.setting, f.path, n.Line, fmt.Errorf(format, args...)))
+// failAt notes a mistake in a line.
+func (f *file) failAt(line int, format string, args ...any) {
+	f.mistakes = append(f.mistakes, fmt.Errorf("%s: %s, line %d: %w", f.setting, f.path, max(1, line), fmt.Errorf(format, args...)))
 }
+
+// fail notes a mistake at a node.
+func (f *file) fail(n *yaml.Node, format string, args ...any) { f.failAt(n.Line, format, args...) }
 
 // read returns the root of the file. want says what the file has to contain.
 func (f *file) read(want string) (*yaml.Node, error) {
@@ -37,19 +37,29 @@ func (f *file) read(want string) (*yaml.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", f.setting, f.path, err)
 	}
-	documents := yaml.NewDecoder(bytes.NewReader(data))
-	var document, another yaml.Node
-	if err := documents.Decode(&document); errors.Is(err, io.EOF) {
+	root, err := config.ParseYAML(data)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %s is not YAML: %w", f.setting, f.path, err)
+	case root == nil:
 		return nil, fmt.Errorf("%s: %s is empty: %s", f.setting, f.path, want)
-	} else if err != nil {
-		return nil, fmt.Errorf("%s: %s is not YAML: %s", f.setting, f.path, config.PlainYAML(err.Error()))
 	}
-	if err := documents.Decode(&another); err == nil {
-		f.fail(&another, "a second document begins here: write all in one, without ---")
-	} else if !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %s is not YAML: %s", f.setting, f.path, config.PlainYAML(err.Error()))
+	return root, nil
+}
+
+// readSecrets reads a file with secrets, which no error quotes. Without a path it is empty.
+func (f *file) readSecrets() (d config.Document, err error) {
+	if f.path == "" {
+		return d, nil
 	}
-	return document.Content[0], nil
+	data, err := readAtMost(f.path, maxFileBytes, yamlFile)
+	if err != nil {
+		return d, fmt.Errorf("%s: %s: %w", f.setting, f.path, err)
+	}
+	if d, err = config.ReadYAML(data); err != nil {
+		return d, fmt.Errorf("%s: %s is not YAML%s", f.setting, f.path, config.Unquoted(err))
+	}
+	return d, nil
 }
 
 // yamlFile is the kind of most files.
@@ -64,12 +74,9 @@ func readAtMost(path string, limit int64, kind string) ([]byte, error) {
 		defer in.Close()
 		data, err = io.ReadAll(io.LimitReader(in, limit+1))
 	}
-	var unread *fs.PathError
 	switch {
-	case errors.As(err, &unread):
-		return nil, fmt.Errorf("%w; %s", unread.Err, advice)
 	case err != nil:
-		return nil, fmt.Errorf("%w; %s", err, advice)
+		return nil, fmt.Errorf("%w; %s", config.Bare(err), advice)
 	case int64(len(data)) > limit:
 		return nil, fmt.Errorf("it has more than %d bytes: %s", limit, advice)
 	}

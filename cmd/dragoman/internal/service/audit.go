@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/audit"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -60,7 +61,7 @@ func (s *Service) openAudit(ctx context.Context, hub string) error {
 
 // redactorOf returns what takes the secrets of the settings, what their patterns match and the
 // tokens that the program makes out of what is stored and logged.
-func redactorOf(c config.Config, coven secrets, signing signingSecrets) (*redact.Redactor, error) {
+func redactorOf(c config.Config, coven credentials.Secrets, signing map[core.AgentID][]byte) (*redact.Redactor, error) {
 	var known []string
 	for _, of := range coven {
 		for _, secret := range of {

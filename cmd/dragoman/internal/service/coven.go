@@ -40,7 +40,7 @@ func (s *Service) covenOptions(ctx context.Context) *coven.Options {
 	c := s.config.Coven
 	return &coven.Options{
 		DefaultMaxConcurrent: c.MaxConcurrent, Deadline: c.Deadline, KeepTasks: c.KeepTasks, Logger: s.log,
-		Secrets: s.covenSecrets.of, Principal: principalOf(ctx, core.Principal{}),
+		Secrets: s.covenSecrets.Of, Principal: principalOf(ctx, core.Principal{}),
 		MCPEndpoint: s.mcpEndpoint(ctx), MCPToken: s.mcp.server.Issue, Link: link.Options{Memory: s.hub.Memory()},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
@@ -124,14 +125,14 @@ func TestTheDocumentationListsTheReloadableSettings(t *testing.T) {
 }
 
 func TestTheSecretsOfAnAgentOverrideThoseOfAll(t *testing.T) {
-	all := secrets{"*": {"A": "1", "B": "2"}, "fold": {"B": "3", "C": "4"}}
-	if diff := cmp.Diff(map[string]string{"A": "1", "B": "3", "C": "4"}, all.of("fold")); diff != "" {
+	all := credentials.Secrets{"*": {"A": "1", "B": "2"}, "fold": {"B": "3", "C": "4"}}
+	if diff := cmp.Diff(map[string]string{"A": "1", "B": "3", "C": "4"}, all.Of("fold")); diff != "" {
 		t.Errorf("fold (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{"A": "1", "B": "2"}, all.of("other")); diff != "" {
+	if diff := cmp.Diff(map[string]string{"A": "1", "B": "2"}, all.Of("other")); diff != "" {
 		t.Errorf("other (-want +got):\n%s", diff)
 	}
-	if got := (secrets)(nil).of("fold"); len(got) > 0 {
+	if got := credentials.Secrets(nil).Of("fold"); len(got) > 0 {
 		t.Errorf("got %v, want none", got)
 	}
 }

@@ -29,7 +29,7 @@ type parallaxState struct {
 	refused parallax.Refusals
 	control *control.Control // nil without an HTTP listener
 	// signing has the secrets that agents sign with.
-	signing atomic.Pointer[signingSecrets]
+	signing atomic.Pointer[map[core.AgentID][]byte]
 }
 
 // mountParallax serves agents over WebSocket and gRPC, and a control plane over HTTP.

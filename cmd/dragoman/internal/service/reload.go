@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -27,7 +28,7 @@ func (s *Service) Reload(c config.Config) error {
 	if err != nil {
 		return fmt.Errorf("%w; the previous certificate stays in use", err)
 	}
-	signing, err := readSigningSecrets(c.Parallax.Secrets)
+	signing, err := credentials.ReadSigningSecrets(c.Parallax.Secrets)
 	if err != nil {
 		return err
 	}

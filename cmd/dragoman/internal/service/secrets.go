@@ -4,18 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/edge"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 )
 
@@ -42,8 +37,8 @@ func ReadFiles(c config.Config) error {
 	if c.Auth.Rules != "" {
 		_, rules = credentials.ReadRules(c.Auth.Rules)
 	}
-	_, secrets := readSecrets(c.Coven.Secrets)
-	_, signing := readSigningSecrets(c.Parallax.Secrets)
+	_, secrets := credentials.ReadSecrets(c.Coven.Secrets)
+	_, signing := credentials.ReadSigningSecrets(c.Parallax.Secrets)
 	_, redaction := redactorOf(c, nil, nil)
 	_, tls := readTLS(c)
 	return errors.Join(tls, auth, rules, secrets, signing, redaction)
@@ -130,125 +125,6 @@ func checkPaths(c config.Config) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// readFile reads the file that a setting names.
-func readFile(setting, path string) ([]byte, error) {
-	data, err := edge.ReadFile(path)
-	var unread *fs.PathError
-	if errors.As(err, &unread) {
-		err = unread.Err
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w; name a YAML file that the hub may read", setting, path, err)
-	}
-	return data, nil
-}
-
-// readAgents reads a YAML file with a map of agents, without a path an empty one. No error
-// quotes the file, since it has secrets.
-func readAgents(setting, path string) (map[string]any, error) {
-	if path == "" {
-		return nil, nil
-	}
-	data, err := readFile(setting, path)
-	if err != nil {
-		return nil, err
-	}
-	all, err := config.ReadYAML(data)
-	if errors.Is(err, config.ErrManyDocuments) {
-		return nil, fmt.Errorf("%s: %s: %w", setting, path, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s is not YAML%s", setting, path, placeOf(err))
-	}
-	return all, nil
-}
-
-var lineOfError = regexp.MustCompile(`line [0-9]+`)
-
-// placeOf returns the line number of a YAML error, without the content of the line.
-func placeOf(err error) string {
-	if line := lineOfError.FindString(config.PlainYAML(err.Error())); line != "" {
-		return " in " + line
-	}
-	return ""
-}
-
-// secrets are the variables that Coven agents are given when they join, by agent id; those
-// of everyAgent are for all. They are in a file of their own because settings are shown.
-type secrets map[core.AgentID]map[string]string
-
-// everyAgent is not a valid agent id.
-const everyAgent = "*"
-
-// variableName matches the names of environment variables.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// readSecrets reads the secrets file: a map of agents, each with a map of variables.
-func readSecrets(path string) (secrets, error) {
-	all, err := readAgents("coven.secrets", path)
-	if err != nil {
-		return nil, err
-	}
-	read := secrets{}
-	for agent, of := range all {
-		variables, ok := of.(map[string]any)
-		if err := core.CheckAgentID(core.AgentID(agent)); !ok || err != nil && agent != everyAgent {
-			return nil, fmt.Errorf("coven.secrets: %s: want the id of an agent, or \"*\" for all, and below it NAME: VALUE", path)
-		}
-		read[core.AgentID(agent)] = map[string]string{}
-		for name, value := range variables {
-			text, ok := value.(string)
-			switch {
-			case !variableName.MatchString(name):
-				return nil, fmt.Errorf("coven.secrets: %s: a name below %q cannot be one of a variable: use letters, digits and _", path, agent)
-			case !ok || !utf8.ValidString(text) || strings.ContainsRune(text, 0):
-				return nil, fmt.Errorf("coven.secrets: %s: %s of %q is not text: write it in quotes", path, name, agent)
-			}
-			read[core.AgentID(agent)][name] = text
-		}
-	}
-	return read, nil
-}
-
-// of returns the variables of an agent: its own, and those of all agents that it does not
-// override.
-func (s secrets) of(agent core.AgentID) map[string]string {
-	merged := maps.Clone(s[everyAgent])
-	if merged == nil {
-		return s[agent]
-	}
-	maps.Copy(merged, s[agent])
-	return merged
-}
-
-// minSecretBytes is the minimum length of a signing secret, so that it cannot be guessed from
-// a signature.
-const minSecretBytes = 16
-
-// signingSecrets are the secrets that Parallax agents sign messages with, by agent id.
-type signingSecrets map[core.AgentID][]byte
-
-// readSigningSecrets reads the file of signing secrets: a map of agents, each with its
-// secret.
-func readSigningSecrets(path string) (signingSecrets, error) {
-	all, err := readAgents("parallax.secrets", path)
-	if err != nil {
-		return nil, err
-	}
-	read := signingSecrets{}
-	for agent, secret := range all {
-		text, ok := secret.(string)
-		if !ok || core.CheckAgentID(core.AgentID(agent)) != nil {
-			return nil, fmt.Errorf("parallax.secrets: %s: want ids of agents, each with its secret in quotes", path)
-		}
-		if len(text) < minSecretBytes {
-			return nil, fmt.Errorf("parallax.secrets: %s: the secret of %q is short: want at least %d bytes", path, agent, minSecretBytes)
-		}
-		read[core.AgentID(agent)] = []byte(text)
-	}
-	return read, nil
 }
 
 // signingSecret returns the signing secret of an agent, nil if it has none.

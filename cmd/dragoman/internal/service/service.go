@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/peer"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/audit"
@@ -52,7 +53,7 @@ type Service struct {
 	frames    *frame.Book             // nil if none are kept
 
 	// What the connections of a dialect share.
-	covenSecrets secrets
+	covenSecrets credentials.Secrets
 	parallax     parallaxState
 	pi           piState
 	acp          acpState
@@ -112,10 +113,10 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 	if s.files, err = newDescriptors(s.refusals.refused); err != nil {
 		return err
 	}
-	if s.covenSecrets, err = readSecrets(c.Coven.Secrets); err != nil {
+	if s.covenSecrets, err = credentials.ReadSecrets(c.Coven.Secrets); err != nil {
 		return err
 	}
-	signing, err := readSigningSecrets(c.Parallax.Secrets)
+	signing, err := credentials.ReadSigningSecrets(c.Parallax.Secrets)
 	if err != nil {
 		return err
 	}
