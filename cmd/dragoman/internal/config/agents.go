@@ -98,14 +98,10 @@ func (a *Agents) read(path string, raw any, report reporter) {
 	onlyOnce(path, a.names(), report)
 }
 
-func (a *Agents) plain() any { return append(Agents{}, *a...) }
-
 func (p *Packs) read(path string, raw any, report reporter) {
 	*p = readEntries[Pack](path, raw, report)
 	onlyOnce(path, p.names(), report)
 }
-
-func (p *Packs) plain() any { return append(Packs{}, *p...) }
 
 // String describes the agents: their names.
 func (a Agents) String() string { return strings.Join(a.names(), ", ") }
@@ -113,19 +109,9 @@ func (a Agents) String() string { return strings.Join(a.names(), ", ") }
 // String describes the packs: their names.
 func (p Packs) String() string { return strings.Join(p.names(), ", ") }
 
-func (a Agents) names() (all []string) {
-	for _, one := range a {
-		all = append(all, one.Name)
-	}
-	return all
-}
+func (a Agents) names() []string { return each(a, func(one Agent) string { return one.Name }) }
 
-func (p Packs) names() (all []string) {
-	for _, one := range p {
-		all = append(all, one.Name)
-	}
-	return all
-}
+func (p Packs) names() []string { return each(p, func(one Pack) string { return one.Name }) }
 
 func (a *Agent) settings() *table {
 	t := &table{}
@@ -247,26 +233,12 @@ func (p Process) checkProcess(report reporter) {
 
 // checkNone reports the members of a process where there is none.
 func (p Process) checkNone(report reporter, why string) {
-	for _, m := range []struct {
-		name  string
-		given bool
-	}{{"command", len(p.Command) > 0}, {"env", len(p.Env) > 0}, {"cwd", p.Dir != ""}} {
-		if m.given {
-			report(m.name, why+": leave it out")
-		}
-	}
+	absent(report, why, map[string]bool{"command": len(p.Command) > 0, "env": len(p.Env) > 0, "cwd": p.Dir != ""})
 }
 
 // checkNone reports the members of a remote where there is none.
 func (r Remote) checkNone(report reporter, why string) {
-	for _, m := range []struct {
-		name  string
-		given bool
-	}{{"url", r.URL != ""}, {"token_file", r.TokenFile != ""}} {
-		if m.given {
-			report(m.name, why+": leave it out")
-		}
-	}
+	absent(report, why, map[string]bool{"url": r.URL != "", "token_file": r.TokenFile != ""})
 }
 
 func (r Remote) checkURL(report reporter) {

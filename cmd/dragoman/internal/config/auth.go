@@ -63,15 +63,9 @@ func (i *Issuers) read(path string, raw any, report reporter) {
 	}
 }
 
-func (i *Issuers) plain() any { return append(Issuers{}, *i...) }
-
 // String describes the issuers: their names.
 func (i Issuers) String() string {
-	var names []string
-	for _, one := range i {
-		names = append(names, one.Issuer)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(each(i, func(one Issuer) string { return one.Issuer }), ", ")
 }
 
 func (i *Issuer) settings() *table {

@@ -49,13 +49,7 @@ func (b Budget) String() string {
 type Budgets []Budget
 
 // String describes all budgets.
-func (b Budgets) String() string {
-	var all []string
-	for _, one := range b {
-		all = append(all, one.String())
-	}
-	return strings.Join(all, "; ")
-}
+func (b Budgets) String() string { return strings.Join(each(b, Budget.String), "; ") }
 
 // Limits returns the budgets as the engine has them.
 func (b Budgets) Limits() []usage.Budget {
@@ -72,8 +66,6 @@ const maxTokens = 1_000_000_000_000_000
 func (b *Budgets) read(path string, raw any, report reporter) {
 	*b = readEntries[Budget](path, raw, report)
 }
-
-func (b *Budgets) plain() any { return append(Budgets{}, *b...) }
 
 func (b *Budget) settings() *table {
 	t := &table{}

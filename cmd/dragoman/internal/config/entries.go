@@ -13,8 +13,6 @@ import (
 type list interface {
 	// read replaces the list by a value of a source, or reports what is wrong with it.
 	read(path string, raw any, report reporter)
-	// plain returns the list as a settings file has it.
-	plain() any
 }
 
 // entry is an object of such a list.
@@ -83,10 +81,7 @@ const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_
 // readEntry reads one object of a list.
 func readEntry(path string, into entry, raw any, report reporter) {
 	members := into.settings()
-	var known []string
-	for _, s := range *members.all {
-		known = append(known, s.Key)
-	}
+	known := members.keys()
 	object, is := raw.(map[string]any)
 	if !is {
 		report(path, "want an object such as {"+known[0]+": ...}, got "+shown(raw))
@@ -94,18 +89,15 @@ func readEntry(path string, into entry, raw any, report reporter) {
 	}
 	wrong := map[string]bool{}
 	refuse := func(member, text string) {
-		name := member
-		if cut := strings.IndexByte(member, '['); cut >= 0 {
-			name = member[:cut]
-		}
+		name, _, _ := strings.Cut(member, "[")
 		wrong[name] = true
 		report(path+"."+member, text)
 	}
 	for _, key := range slices.Sorted(maps.Keys(object)) {
-		switch at := slices.Index(known, key); {
-		case at >= 0 && object[key] != nil:
-			(*members.all)[at].read(key, object[key], refuse)
-		case at < 0:
+		switch s := members.find(key); {
+		case s != nil && object[key] != nil:
+			s.read(key, object[key], refuse)
+		case s == nil:
 			text := "unknown: use " + strings.Join(known, ", ")
 			if near := suggest.Nearest(key, known); near != "" {
 				text = "unknown: did you mean " + near + "?"
@@ -133,4 +125,21 @@ func onlyOnce(path string, names []string, report reporter) {
 			report(fmt.Sprintf("%s[%d].name", path, i), fmt.Sprintf("%q is the name of %s[%d] too: choose another", name, path, first))
 		}
 	}
+}
+
+// absent reports members that are given although there is nothing that they are for.
+func absent(report reporter, why string, given map[string]bool) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if given[name] {
+			report(name, why+": leave it out")
+		}
+	}
+}
+
+// each returns what a function says of each of a list.
+func each[T any](list []T, of func(T) string) (all []string) {
+	for _, one := range list {
+		all = append(all, of(one))
+	}
+	return all
 }
