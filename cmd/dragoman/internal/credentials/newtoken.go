@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/access"
 )
@@ -76,12 +74,15 @@ func AppendToken(path string, t access.Token) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	firstLine := 0
 	if len(bytes.TrimSpace(before)) > 0 {
-		if _, err := ReadTokens(target); err != nil {
+		tokens, err := ReadTokens(target)
+		if err != nil {
 			return err
 		}
+		firstLine = tokens[0].Line
 	}
-	after, err := withToken(before, t)
+	after, err := withToken(before, firstLine, t)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -115,45 +116,21 @@ func AppendToken(path string, t access.Token) error {
 	return nil
 }
 
-// withToken returns the text of a token file with one more token.
-func withToken(before []byte, t access.Token) ([]byte, error) {
-	entry := TokenEntry(t)
-	var file struct {
-		Tokens yaml.Node `yaml:"tokens"`
+// withToken returns the text of a token file with one more token, below the one that begins in a line; 0 if there is none.
+func withToken(before []byte, firstLine int, t access.Token) ([]byte, error) {
+	if firstLine == 0 {
+		return []byte("# Who may connect. 'dragoman token new' makes tokens; only their hashes are here.\ntokens:\n" + TokenEntry(t)), nil
 	}
-	if err := yaml.Unmarshal(before, &file); err != nil {
-		return nil, errors.New("it is not YAML")
-	}
-	text := bytes.Clone(bytes.TrimRight(before, " \t\r\n"))
-	if len(text) > 0 {
-		text = append(text, '\n')
-	}
-	switch list := file.Tokens; {
-	case list.IsZero() && len(bytes.TrimSpace(before)) == 0:
-		text = []byte("# Who may connect. 'dragoman token new' makes tokens; only their hashes are here.\ntokens:\n")
-	case list.Kind != yaml.SequenceNode || list.Style&yaml.FlowStyle != 0 || len(list.Content) == 0:
+	first := strings.Split(string(before), "\n")[firstLine-1]
+	indent, _, inList := strings.Cut(first, "-")
+	if !inList || strings.Trim(indent, " ") != "" {
 		return nil, errors.New("want tokens: and below it a list with one item in each line, each beginning with -")
-	default:
-		entry = indented(entry, indentOf(before, list.Content[0].Line))
 	}
-	return append(text, entry...), nil
-}
-
-// indentOf returns the blanks before the - of the item that begins in a line.
-func indentOf(text []byte, line int) string {
-	for i := 1; i < line; i++ {
-		_, text, _ = bytes.Cut(text, []byte{'\n'})
+	text := append(bytes.Clone(bytes.TrimRight(before, " \t\r\n")), '\n')
+	for line := range strings.Lines(TokenEntry(t)) {
+		text = append(text, indent+line...)
 	}
-	first, _, _ := bytes.Cut(text, []byte{'\n'})
-	return string(first[:len(first)-len(bytes.TrimLeft(first, " "))])
-}
-
-func indented(entry, by string) string {
-	var b strings.Builder
-	for line := range strings.Lines(entry) {
-		b.WriteString(by + line)
-	}
-	return b.String()
+	return text, nil
 }
 
 // endsWith returns an error unless the last token of a file has the hash.

@@ -40,6 +40,7 @@ func TestATokenIsAddedBelowTheOthersAndCommentsStay(t *testing.T) {
 func TestAFileThatATokenCannotBeAddedToStaysAsItIs(t *testing.T) {
 	for name, c := range map[string]struct{ before, want string }{
 		"in one line":      {"tokens: [{principal: a, sha256: " + hashOfA + "}]\n", "with one item in each line"},
+		"an alias":         {"tokens: &all [{principal: a, sha256: " + hashOfA + "}]\n", "with one item in each line"},
 		"a mistake":        {"tokens:\n- principal: a\n", "principal and sha256 are needed"},
 		"another document": {"tokens:\n- {principal: a, sha256: " + hashOfA + "}\n...\n", "add it by hand"},
 		"the same token":   {"tokens:\n- {principal: a, sha256: " + hashOfA + "}\n", "add it by hand"},

@@ -32,7 +32,7 @@ func ReadTokens(path string) ([]access.Token, error) {
 	}
 	var list []access.Token
 	for i, item := range items {
-		line := d.Lines[fmt.Sprintf("tokens[%d]", i)]
+		line := max(1, d.Lines[fmt.Sprintf("tokens[%d]", i)]) // an alias has none
 		one, err := readToken(item)
 		if err == nil && slices.ContainsFunc(list, func(other access.Token) bool { return other.Hash == one.Hash }) {
 			err = errors.New("its hash is in the file twice: give everybody a token of their own")
