@@ -20,8 +20,7 @@
 // The codec is the package wire. [ServeGateway] serves the gRPC stream of published agents
 // with the same session: a gatewayConn makes it a connection of frames (gateway.go), with
 // the codec in the package gateway. The package registry makes such a stream for each
-// agent that is a gRPC server itself. The package control, the REST interface, needs no
-// session: its executions are tasks of the hub.
+// agent that is a gRPC server itself.
 //
 // docs/dialects/parallax.md decides what the protocol's page leaves open, and defines the
 // extensions: task_accepted and task_progress stream answers, task_request lets an agent

@@ -9,9 +9,8 @@ import (
 
 // numbersOf are the files of dialects that may compare numbers, and of what they are.
 var numbersOf = map[string]string{
-	"adapters/parallax/tasks.go":          "the progress of an agent, which counts from 1 itself",
-	"adapters/parallax/control/events.go": "neighbours in one log",
-	"adapters/pi/server.go":               "a gap, which has no epoch",
+	"adapters/parallax/tasks.go": "the progress of an agent, which counts from 1 itself",
+	"adapters/pi/server.go":      "a gap, which has no epoch",
 }
 
 // After a takeover the number of an event says nothing without its epoch: a reader that keeps a place of its own keeps a

@@ -74,11 +74,10 @@ func TestAListOfTheLargestCardsIsBoundedInEveryDialect(t *testing.T) {
 		}
 	}
 	for name, list := range map[string]func() int{
-		"REST":             get("/v1/agents"),
-		"REST, many":       get("/v1/agents?limit=500"),
-		"Parallax control": get("/api/agents"),
-		"A2A":              get("/.well-known/agent-card.json"),
-		"metrics":          get("/metrics"),
+		"REST":       get("/v1/agents"),
+		"REST, many": get("/v1/agents?limit=500"),
+		"A2A":        get("/.well-known/agent-card.json"),
+		"metrics":    get("/metrics"),
 		"MCP": func() int {
 			_, body := askMCP(t, h.url()+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agents_list","arguments":{"limit":500}}}`)
 			return len(body)

@@ -122,9 +122,6 @@ func TestAnAgentCannotAskItselfAgainInAnyDialect(t *testing.T) {
 			ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer looper")
 			_, _ = wire.NewClientServiceClient(cc).SendMessage(ctx, &wire.ClientSendMessageRequest{ConversationKey: "looper", Content: act, IdempotencyKey: act}) // it is an event of the conversation
 		},
-		"control of Parallax": func(act string) {
-			post(t, h.service.Addresses().HTTP, service.ControlPath+"/executions", `{"agentId":"looper","input":"`+act+`"}`, http.Header{"Authorization": {"Bearer looper"}})
-		},
 		"MCP of the agent": func(act string) {
 			post(t, h.service.Addresses().HTTP, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_delegate","arguments":{"to":"looper","content":"`+act+`"}}}`, http.Header{"Authorization": {"Bearer looper"}})
 		},

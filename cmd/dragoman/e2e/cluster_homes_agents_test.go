@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -15,33 +14,6 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
-
-// An execution is read, with its webhook, at every hub.
-func controlFindsItsOwn(t *testing.T, all hubCluster, w *worker) {
-	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	t.Cleanup(target.Close)
-	var begun struct{ ID string }
-	status, text := said(t, all[0], http.MethodPost, "/api/executions", `{"agentId":"worker","input":"wait","webhook":{"url":"`+target.URL+`"}}`)
-	if err := json.Unmarshal([]byte(text), &begun); err != nil || status != http.StatusAccepted {
-		t.Fatalf("got %d %s, want it accepted", status, text)
-	}
-	<-w.asked
-	for _, h := range all[1:] {
-		if _, text := said(t, h, http.MethodGet, "/api/executions/"+begun.ID, ""); !strings.Contains(text, target.URL) || !strings.Contains(text, "running") {
-			t.Errorf("at %s: got %s, want the execution with its webhook", h.name, text)
-		}
-	}
-	w.release <- struct{}{}
-	if _, text := said(t, all[2], http.MethodGet, "/api/executions/"+begun.ID+"/events/stream", ""); !strings.Contains(text, "event: completed") {
-		t.Errorf("the events at c: got %s, want them up to the end", text)
-	}
-	var again struct{ WebhookConfigured bool }
-	if _, text := said(t, all[1], http.MethodPost, "/api/executions/"+begun.ID+"/retry", "{}"); json.Unmarshal([]byte(text), &again) != nil || !again.WebhookConfigured {
-		t.Errorf("again at b: got %s, want the same webhook", text)
-	}
-	<-w.asked
-	w.release <- struct{}{}
-}
 
 // A client of Coven sends at one hub, gets the answer as it comes at the next, and the history at the
 // third.

@@ -70,7 +70,6 @@ func joinWorkerAs(t *testing.T, at *clusterHub, id core.AgentID, token string) *
 // A client of each dialect talks at one hub, goes on at the next, then at the third.
 func TestClientsFindTheirOwn(t *testing.T) {
 	t.Setenv("DRAGOMAN_A2A_PUSH_TARGETS", "any")
-	t.Setenv("DRAGOMAN_PARALLAX_WEBHOOK_TARGETS", "any")
 	all := startCluster(t, 3)
 	w := joinWorker(t, all[1], "worker")
 	for _, h := range all {
@@ -78,7 +77,7 @@ func TestClientsFindTheirOwn(t *testing.T) {
 	}
 	for name, finds := range map[string]func(t *testing.T, all hubCluster, w *worker){
 		"pi": piFindsItsOwn, "ACP": acpFindsItsOwn, "ACP over HTTP": acpHTTPFindsItsOwn, "MCP": mcpFindsItsOwn,
-		"editor": editorFindsItsOwn, "MCP as an agent": agentFindsItsTools, "A2A": a2aFindsItsOwn, "Parallax control plane": controlFindsItsOwn, "Coven": covenFindsItsOwn,
+		"editor": editorFindsItsOwn, "MCP as an agent": agentFindsItsTools, "A2A": a2aFindsItsOwn, "Coven": covenFindsItsOwn,
 	} {
 		t.Run(name, func(t *testing.T) { finds(t, all, w) })
 	}

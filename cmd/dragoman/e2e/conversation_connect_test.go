@@ -24,7 +24,6 @@ import (
 	nativeclient "github.com/dragoman-hub/dragoman/adapters/native/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	parallaxclient "github.com/dragoman-hub/dragoman/adapters/parallax/client"
-	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
@@ -32,7 +31,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
-	"github.com/dragoman-hub/dragoman/core/webhook"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -293,9 +291,6 @@ func (p *player) router() http.Handler {
 		p.acpHTTP = acp.NewHTTP(p.hub, acp.HTTPOptions{Session: acp.Options{Peers: p.acp, HubName: "dragoman"}})
 		r.Method(http.MethodPost, "/acp", p.acpHTTP)
 		r.Method(http.MethodGet, "/acp", p.acpHTTP)
-		r.Mount("/api", control.New(p.hub, control.Options{Targets: webhook.TargetsNone, Principal: func(*http.Request) core.Principal {
-			return core.Principal{ID: "local", Operator: true}
-		}}))
 		r.Handle("/mcp", p.mcp)
 		r.Handle("/mcp/*", p.mcp)
 		r.Handle(a2a.Path, p.a2a)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -98,7 +96,6 @@ func surfaces() []surface {
 		{"Coven client", inAnyHeader, covenClientEnters, "", false},
 		{"Parallax agent, WebSocket", inAnyWebSocket, parallaxEnters, "", false},
 		{"Parallax agent, gRPC gateway", inAnyHeader, gatewayEnters, "", false},
-		{"Parallax HTTP API", inAnyHeader, controlEnters, "", false},
 		{"pi-server, WebSocket", inAnyWebSocket | inBare, piEnters(func(h *credentialHub) string { return "https://" + h.service.Addresses().Pi + "/" }), "", false},
 		{"pi-server beside others", inAnyWebSocket, piEnters(func(h *credentialHub) string { return h.at() + "/ws/pi" }), "", false},
 		{"pi-server, Unix socket", inKernel, piUnixEnters, "", false},
@@ -262,34 +259,6 @@ func mcpEnters(t *testing.T, h *credentialHub, bring func() brought, _ string) (
 		}
 		return m.begin(q), nil
 	})
-}
-
-func controlEnters(t *testing.T, h *credentialHub, bring func() brought, _ string) (string, error) {
-	c := h.carrier(t, bring)
-	of := &http.Client{Transport: c}
-	fetch := func(method, at string, body []byte, into any) error {
-		r, err := http.NewRequestWithContext(t.Context(), method, h.at()+path.Join("/api/executions", at), bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
-		r.Header.Set("Content-Type", "application/json")
-		resp, err := of.Do(r)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		return errors.Join(c.first(), json.NewDecoder(resp.Body).Decode(into))
-	}
-	var execution struct {
-		ID     string
-		Status string
-		Result json.RawMessage
-	}
-	err := fetch(http.MethodPost, "", plainJSON(map[string]any{"agentId": "who", "input": h.question()}), &execution)
-	for err == nil && len(execution.Result) == 0 {
-		err = fetch(http.MethodGet, execution.ID, nil, &execution)
-	}
-	return strings.Trim(string(execution.Result), `"`), err
 }
 
 func askEnters(t *testing.T, h *credentialHub, bring func() brought, _ string) (string, error) {

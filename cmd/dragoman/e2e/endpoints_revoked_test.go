@@ -17,7 +17,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/access"
 	corehub "github.com/dragoman-hub/dragoman/core/hub"
@@ -117,7 +116,6 @@ func (d *openConnections) streamsOfHTTP(t *testing.T) error {
 		"GET /v1/events":                 {"/v1/events", events},
 		"GET /v1/tasks/ID/events":        {"/v1/tasks/" + task.ID + "/events", events},
 		"GET /v1/tasks/ID/events, lines": {"/v1/tasks/" + task.ID + "/events", "application/x-ndjson"},
-		"GET /api/executions/ID/stream":  {service.ControlPath + "/executions/" + task.ID + "/events/stream", events},
 	} {
 		if err := call(name, http.MethodGet, at.path, "", at.accept); err != nil {
 			return err

@@ -134,7 +134,6 @@ var endpointAccess = map[string]mayUse{
 	"GET /ws/pi":                       commands,
 	"* /*":                             commands,
 	"* /acp":                           commands,
-	"* /api/*":                         commands,
 	"* /mcp":                           commands,
 	"* /mcp/*":                         commands,
 	"* /a2a":                           commands,

@@ -160,20 +160,15 @@ func TestNoFrameOfAnyDialectShowsASecret(t *testing.T) {
 	}
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(receiver.Close)
-	for name, ask := range map[string]struct{ path, body string }{
-		"A2A":      {"/a2a/guide", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"taskPushNotificationConfig":{"url":"` + receiver.URL + `","token":"for-the-hub-alone"}}}}`},
-		"Parallax": {"/api/executions", `{"agentId":"guide","input":"x","webhook":{"url":"` + receiver.URL + `","secret":"for-the-hub-alone-and-nobody-else"}}`},
-	} {
-		t.Run("the receiver of pushes over "+name, func(t *testing.T) {
-			h := newTestHub(t, func(c *config.Config) {
-				keepFrames(c)
-				c.A2A.PushTargets, c.Parallax.WebhookTargets = "any", "any"
-			})
-			h.startAgentWith(t, native.Dialect, "guide", echo)
-			h.post(t, ask.path, ask.body)
-			h.wantNoFrameWith(t, "for-the-hub-alone", 1)
+	t.Run("the receiver of pushes over A2A", func(t *testing.T) {
+		h := newTestHub(t, func(c *config.Config) {
+			keepFrames(c)
+			c.A2A.PushTargets = "any"
 		})
-	}
+		h.startAgentWith(t, native.Dialect, "guide", echo)
+		h.post(t, "/a2a/guide", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"taskPushNotificationConfig":{"url":"`+receiver.URL+`","token":"for-the-hub-alone"}}}}`)
+		h.wantNoFrameWith(t, "for-the-hub-alone", 1)
+	})
 }
 
 // wantNoFrameWith fails if a frame of the task of the guide has a text, and returns all frames. It waits

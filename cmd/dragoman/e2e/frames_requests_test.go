@@ -40,9 +40,6 @@ func TestTheFramesOfATaskShowRequestsOverHTTPAndGRPC(t *testing.T) {
 		{"REST wait", func(t *testing.T, h *testHub) {
 			h.post(t, "/v1/tasks?wait=true", `{"to":"guide","content":"look it up"}`)
 		}},
-		{"Parallax execution", func(t *testing.T, h *testHub) {
-			h.post(t, "/api/executions", `{"agentId":"guide","input":"look it up"}`)
-		}},
 		{"Coven client", func(t *testing.T, h *testHub) {
 			person := connectCovenClient(t, h.service.Addresses().GRPC)
 			person.send("guide", "look it up")

@@ -62,7 +62,6 @@ var hiddenSurfaces = map[string]hiddenSurface{
 	"GET /ws/pi":                     {finds: true, names: true, read: func(v visit, id string) string { return readPi(v, v.url()+"/ws/pi", id) }},
 	"* /*":                           {finds: true, names: true, read: func(v visit, id string) string { return readPi(v, "http://"+v.service.Addresses().Pi, id) }},
 	"* /acp":                         {finds: true, names: true, read: readACPOverHTTP},
-	"* /api/*":                       {finds: true, names: true, read: readControl},
 	"* /mcp":                         {finds: true, names: true, read: func(v visit, id string) string { return readMCP(v, v.url()+"/mcp", id) }},
 	"* /mcp/*":                       {finds: true, names: true, read: func(v visit, id string) string { return readMCP(v, v.url()+"/mcp/"+v.who, id) }},
 	"* /a2a":                         {finds: true, names: true, read: func(v visit, id string) string { return readA2A(v, "", id) }},
@@ -266,14 +265,6 @@ func readPi(v visit, url, id string) string {
 		want = append(want, fmt.Sprintf(`"id":"%s-%d","type":"response"`, session, i+1))
 	}
 	return v.talk(url, http.Header{}, frames, want...)
-}
-
-func readControl(v visit, id string) (all string) {
-	for _, path := range named(v, id, "/api/agents", "/api/agents/ID", "/api/executions/TASK", "/api/executions/TASK/events", "/api/executions/TASK/events/stream") {
-		all += v.http(http.MethodGet, v.url()+path, "")
-	}
-	all += v.http(http.MethodPost, v.url()+"/api/executions/"+string(v.task)+"/retry", `{}`)
-	return all + v.http(http.MethodPost, v.url()+"/api/executions", `{"agentId":"`+id+`","input":{}}`)
 }
 
 func readMCP(v visit, url, id string) (all string) {

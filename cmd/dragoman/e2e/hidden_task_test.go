@@ -52,7 +52,4 @@ func TestATaskOfSomebodyElseIsAnsweredAsOneThatIsNotThere(t *testing.T) {
 			return v.http(http.MethodPost, v.url()+"/a2a", named(v, misspelt, `{"jsonrpc":"2.0","id":1,"method":`+call+`}`)[0], "A2A-Version: 1.0")
 		})
 	}
-	compare("Parallax control", func(v visit) string {
-		return v.http(http.MethodPost, v.url()+"/api/executions/"+string(v.task)+"/cancel", `{}`)
-	})
 }

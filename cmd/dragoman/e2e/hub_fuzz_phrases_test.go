@@ -179,6 +179,4 @@ var phrases = []phrase{
 	{"http", "POST /mcp\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"thermometer","arguments":{},` + modern + `}}`},
 	{"http", "POST /mcp\n" + `{"jsonrpc":"2.0","id":3,"method":"tasks/cancel","params":{"taskId":"$task",` + modern + `}}`},
 	{"http", "POST /mcp\n" + `{"jsonrpc":"2.0","id":4,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"taskIds":["$task"]},` + modern + `}}`},
-	{"http", "POST /api/executions\n" + `{"patternName":"greeting","input":{"content":"hello"},"capability":"chat"}`},
-	{"http", "POST /api/executions/$task/cancel\n{}"},
 }

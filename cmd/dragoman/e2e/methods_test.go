@@ -14,11 +14,10 @@ import (
 func TestMethodNotAllowedIsAnsweredInTheFormOfEachInterface(t *testing.T) {
 	at := "http://" + newTestHub(t, nil).service.Addresses().HTTP
 	for path, want := range map[string]struct{ allow, says string }{
-		service.ACPPath:                 {"GET, POST, OPTIONS", `"kind":"error"`},
-		"/mcp":                          {"GET, POST, OPTIONS", `"jsonrpc":"2.0"`},
-		"/v1/agents":                    {"GET, HEAD, OPTIONS", `"code":"unsupported"`},
-		service.ControlPath + "/agents": {"GET, HEAD, OPTIONS", `"code":"UNSUPPORTED"`},
-		service.ParallaxPath:            {"GET, HEAD, OPTIONS", `"code":"unsupported"`},
+		service.ACPPath:      {"GET, POST, OPTIONS", `"kind":"error"`},
+		"/mcp":               {"GET, POST, OPTIONS", `"jsonrpc":"2.0"`},
+		"/v1/agents":         {"GET, HEAD, OPTIONS", `"code":"unsupported"`},
+		service.ParallaxPath: {"GET, HEAD, OPTIONS", `"code":"unsupported"`},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, at+path, nil)
 		if err != nil {
@@ -66,7 +65,7 @@ func TestHeadAndOptionsAreAnsweredWhereGetIs(t *testing.T) {
 		"/health": "GET, HEAD, OPTIONS", "/health/ready": "GET, HEAD, OPTIONS", service.MetricsPath: "GET, HEAD, OPTIONS",
 		"/v1/hub": "GET, HEAD, OPTIONS", "/v1/openapi.json": "GET, HEAD, OPTIONS", "/v1/agents": "GET, HEAD, OPTIONS", "/v1/agents/answerer": "GET, HEAD, PATCH, OPTIONS",
 		"/v1/tasks": "GET, HEAD, POST, OPTIONS", "/v1/tasks/none": "GET, HEAD, OPTIONS", "/v1/events": "GET, HEAD, OPTIONS", "/v1/nothing": "", "/nothing": "",
-		service.ControlPath + "/agents": "GET, HEAD, OPTIONS", service.ParallaxPath: "GET, HEAD, OPTIONS",
+		service.ParallaxPath: "GET, HEAD, OPTIONS",
 	} {
 		get, _ := do(http.MethodGet, path)
 		head, body := do(http.MethodHead, path)
@@ -74,7 +73,7 @@ func TestHeadAndOptionsAreAnsweredWhereGetIs(t *testing.T) {
 			get.Header.Del(changes)
 			head.Header.Del(changes)
 		}
-		if path == service.MetricsPath || path == "/v1/hub" || path == service.ControlPath+"/agents" { // their figures and times change
+		if path == service.MetricsPath || path == "/v1/hub" { // their figures and times change
 			get.Header.Del("Content-Length")
 			head.Header.Del("Content-Length")
 		}

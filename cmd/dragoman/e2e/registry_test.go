@@ -306,33 +306,3 @@ func TestThePublishedSDKOfParallaxServesAsAnAgent(t *testing.T) {
 	}
 	h.await(t, "left shout")
 }
-
-func TestThePublishedSDKOfParallaxForClientsReadsWhatTheHubSays(t *testing.T) {
-	t.Parallel()
-	needs(t, "node", "npm")
-	dir := t.TempDir()
-	copySamples(t, dir, "client.cjs")
-	installNode(t, dir, "--legacy-peer-deps", "@parallaxai/client@0.1.0")
-	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "sample", "root") })
-	a, _ := startConfidenceAgent(t)
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer sample")
-	if _, err := registryOf(t, h).Register(ctx, registration("shout", a.endpoint)); err != nil {
-		t.Fatal(err)
-	}
-	client := runNode(t, dir, []string{"HUB=http://" + h.service.Addresses().HTTP, "KEY=root"}, "client.cjs")
-	for _, want := range []string{
-		"AGENTS shout",
-		"NOBODY 404 NOT_FOUND Agent not found",
-		"NO AGENTS 503 NO_AGENTS no agent here has the capability singing",
-		`EXECUTION completed "HELLO" undefined 0.9`,
-		"EXECUTION failed undefined no idea undefined",
-		"STRANGER 401 UNAUTHORIZED Invalid authentication token",
-	} {
-		if !client.out.Scan() {
-			t.Fatalf("it ended without printing %q: %v", want, client.out.Err())
-		}
-		if got := client.out.Text(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}

@@ -33,7 +33,6 @@ type Parallax struct {
 	// Secrets is the path of the file of signing secrets.
 	Secrets           string
 	RequireSignatures bool
-	WebhookTargets    string
 }
 
 func (p *Parallax) settings(t *table) {
@@ -43,7 +42,6 @@ func (p *Parallax) settings(t *table) {
 	add(t, "messages_per_second", &p.MessagesPerSecond, 100, "Maximum rate at which an agent's messages are read, after a burst. 0 or -1 sets no limit.").atLeast(-1)
 	add(t, "secrets", &p.Secrets, "", "YAML file with the secrets that Parallax agents sign messages with; see the page about Parallax.").path()
 	add(t, "require_signatures", &p.RequireSignatures, false, "Accept only signed messages from Parallax agents.")
-	add(t, "webhook_targets", &p.WebhookTargets, "public", "Where webhooks of executions (POST /api/executions) may be delivered: nowhere (none), to public Internet addresses by https (public), or to any address by http or https, including this machine and its network (any).").oneOf("none", "public", "any")
 	add(t, "keep_tasks", &p.KeepTasks, false, "Keep a task that an agent asked for with task_request running when the agent disconnects.")
 }
 

@@ -51,7 +51,7 @@ func Dialects() []Dialect {
 			Name: coven.Name, Translation: coven.Translation, Mount: (*Service).mountCoven, Join: client.JoinCoven, Serve: client.ServeCoven,
 			LargeMessages: map[string]int{wire.PackService_ToolResult_FullMethodName: coven.MaxResultBytes},
 		},
-		{Name: parallax.Dialect, Translation: parallax.Translation, Mount: (*Service).mountParallax, Drain: (*Service).drainParallax, Join: client.JoinParallax, Serve: client.ServeParallax},
+		{Name: parallax.Dialect, Translation: parallax.Translation, Mount: (*Service).mountParallax, Join: client.JoinParallax, Serve: client.ServeParallax},
 		{Name: pi.Name, Translation: pi.Translation, Open: (*Service).openPi, Mount: (*Service).mountPi, Drain: (*Service).drainPi, Close: (*Service).closePi},
 		{Name: acp.Dialect, Translation: acp.Translation, Open: (*Service).openACP, Mount: (*Service).mountACP, Drain: (*Service).drainACP, Join: client.JoinACP, Serve: client.ServeACP},
 		{Name: native.Dialect, Translation: native.Translation, Mount: (*Service).mountNative, Join: client.JoinNative, Serve: client.ServeNative},

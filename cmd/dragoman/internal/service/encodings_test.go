@@ -53,7 +53,6 @@ func TestABodyIsUTF8AsItIs(t *testing.T) {
 		"A2A, RPC": {"/a2a/nobody", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}}}`},
 		"ACP":      {"/acp", `{"v":1,"id":"q","from":"kit","to":"nobody","ts":1771108000000,"kind":"query","ref":null,"payload":{"question":"x"}}`},
 		"MCP":      {"/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`},
-		"control":  {"/api/executions", `{"agentId":"nobody","input":"x"}`},
 	} {
 		post := func(text, media, encoding string) (int, string) {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.Addresses().HTTP+one.path, strings.NewReader(text))

@@ -42,7 +42,7 @@ func TestNoCredentialIsStoredOrLogged(t *testing.T) {
 	const good, bad, asks, held = "good-0123456789-secret", "bad-0123456789-secret", "asks-0123456789-secret", "held-0123456789-secret"
 	c := config.Default()
 	c.GRPCAddr, c.HTTPAddr, c.PiAddr, c.DataDir = "", "127.0.0.1:0", "", filepath.Join(dir, "data")
-	c.A2A.PushTargets, c.Parallax.WebhookTargets = "any", "any"
+	c.A2A.PushTargets = "any"
 	c.Auth.Tokens = filepath.Join(dir, "tokens.yaml")
 	if err := os.WriteFile(c.Auth.Tokens, fmt.Appendf(nil, "tokens:\n  - {principal: ana, operator: true, sha256: %x}\n  - {principal: bob, sha256: %x}\n", sha256.Sum256([]byte(good)), sha256.Sum256([]byte(asks))), 0o600); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,6 @@ func TestNoCredentialIsStoredOrLogged(t *testing.T) {
 	key := []string{"Authorization", "Bearer " + asks}
 	send("POST", "/a2a/ana", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"returnImmediately":true,
 		"taskPushNotificationConfig":{"url":"http://127.0.0.1:1/","token":"`+held+`","authentication":{"scheme":"Bearer","credentials":"`+held+`"}}}}}`, 200, key...)
-	send("POST", "/api/executions", `{"input":"x","webhook":{"url":"http://127.0.0.1:1/","secret":"`+held+`"},"agentId":"ana","patternName":"ana"}`, 202, key...)
 	stop, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond) // its tasks run on
 	defer cancel()
 	if err := s.Stop(stop, "test"); err != nil {

@@ -170,7 +170,7 @@ func (s *Service) unauthenticated(remote net.Addr) {
 // nothingHere answers an unknown path and names the known ones.
 func nothingHere(w http.ResponseWriter, r *http.Request) {
 	web.Problem(w, http.StatusNotFound, string(core.CodeUnsupported), "nothing is at "+r.URL.Path+
-		": / is the console, /v1 REST (its document /v1/openapi.json), /ws/agent and /api Parallax, /ws/acp and /acp ACP, /ws/pi pi-server, /ws/editor editors, /mcp MCP, /a2a/{agent} A2A, /metrics Prometheus, /healthz and /readyz the health (/health and /health/ready as coven-gateway tells it)")
+		": / is the console, /v1 REST (its document /v1/openapi.json), /ws/agent Parallax, /ws/acp and /acp ACP, /ws/pi pi-server, /ws/editor editors, /mcp MCP, /a2a/{agent} A2A, /metrics Prometheus, /healthz and /readyz the health (/health and /health/ready as coven-gateway tells it)")
 }
 
 func plainText(w http.ResponseWriter, status int, text string) {

@@ -12,11 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
-	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
-	parallaxwire "github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/frame"
-	"github.com/dragoman-hub/dragoman/core/webhook"
 	gatewaywire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 	registrywire "github.com/dragoman-hub/dragoman/proto/parallax/registry"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
@@ -27,12 +24,11 @@ import (
 type parallaxState struct {
 	traffic *parallax.Traffic
 	refused parallax.Refusals
-	control *control.Control // nil without an HTTP listener
 	// signing has the secrets that agents sign with.
 	signing atomic.Pointer[map[core.AgentID][]byte]
 }
 
-// mountParallax serves agents over WebSocket and gRPC, and a control plane over HTTP.
+// mountParallax serves agents over WebSocket and gRPC.
 func (s *Service) mountParallax(l *listeners) {
 	if l.grpc != nil {
 		l.grpc.Register(&gatewaywire.AgentGateway_ServiceDesc, parallax.NewGatewayService(s.serveGateway))
@@ -41,44 +37,13 @@ func (s *Service) mountParallax(l *listeners) {
 	if l.http == nil {
 		return
 	}
-	targets, err := webhook.ParseTargets(s.config.Parallax.WebhookTargets)
-	if err != nil {
-		targets = webhook.TargetsNone // the settings allow nothing else
-	}
-	s.parallax.control = control.New(s.hub, control.Options{
-		Principal: func(r *http.Request) core.Principal {
-			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: parallax.Dialect, Operator: true})
-		},
-		MaxBodyBytes: s.config.REST.BodyBytes, Targets: targets, Log: s.log,
-	})
 	l.http.Get(ParallaxPath, s.serveParallax)
-	l.http.Mount(ControlPath, s.framed(parallax.Dialect, s.parallax.control, []string{"webhook"}))
+	// The answer to a request without a valid token is that of the Parallax page.
 	l.http.refuse(ParallaxPath, func(w http.ResponseWriter, err error) {
-		refuseParallax(w, map[string]string{"error": core.AsFault(err).Message})
-	})
-	l.http.refuse(ControlPath+"/", func(w http.ResponseWriter, err error) {
-		why := core.AsFault(err)
-		refuseParallax(w, map[string]string{"error": why.Message, "code": parallaxwire.CodeOf(why)})
-	})
-}
-
-// refuseParallax answers a request without a valid token as the Parallax page specifies.
-func refuseParallax(w http.ResponseWriter, body map[string]string) {
-	text, _ := json.Marshal(body) // strings always encode
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusUnauthorized)
-	_, _ = w.Write(text) // the peer may have gone
-}
-
-// drainParallax closes the control plane while connections close, in the same time.
-func (s *Service) drainParallax(context.Context) {
-	if s.parallax.control == nil {
-		return
-	}
-	s.conns.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
-		defer cancel()
-		s.parallax.control.Close(ctx)
+		text, _ := json.Marshal(map[string]string{"error": core.AsFault(err).Message}) // strings always encode
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write(text) // the peer may have gone
 	})
 }
 
@@ -118,9 +83,6 @@ func (s *Service) gatewayOptions(ctx context.Context) parallax.GatewayOptions {
 	}
 	return opts
 }
-
-// ControlPath is the path of the Parallax control plane.
-const ControlPath = "/api"
 
 func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {
 	c, id := s.config.Parallax, core.NewID()

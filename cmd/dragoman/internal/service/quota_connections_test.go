@@ -136,7 +136,6 @@ func TestAConnectionOverTheQuotaIsRefusedAtEveryDoor(t *testing.T) {
 		"A2A":         overHTTP("POST", "/a2a/ana/message:stream", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}}`, sse),
 		"MCP":         overHTTP("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agents_list","arguments":{}}}`, "Accept: application/json, text/event-stream"),
 		"MCP events":  overHTTP("GET", "/mcp", "", sse),
-		"control":     overHTTP("POST", "/api/executions", `{"agentId":"ana","input":"x"}`),
 		"Coven": overGRPC(func(ctx context.Context, cc *grpc.ClientConn) (func() error, error) {
 			st, err := covenpb.NewCovenControlClient(cc).AgentStream(ctx)
 			if err != nil {

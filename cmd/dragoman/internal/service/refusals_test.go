@@ -39,7 +39,7 @@ func TestEveryPathRefusesBeforeTheBody(t *testing.T) {
 		}
 	}()
 	for _, path := range []string{
-		"/v1/tasks", "/v1/agents/bob", "/acp", "/a2a/bob", "/a2a/bob/message:send", "/mcp", "/mcp/wrong", "/api/agents", "/ws/native", "/ws/pi", "/metrics", "/nothing",
+		"/v1/tasks", "/v1/agents/bob", "/acp", "/a2a/bob", "/a2a/bob/message:send", "/mcp", "/mcp/wrong", "/ws/native", "/ws/pi", "/metrics", "/nothing",
 		"", // the address of pi
 	} {
 		for _, credential := range []string{"", "Authorization: Bearer wrong\r\n", "X-API-Key: wrong\r\n"} {
