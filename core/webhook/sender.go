@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,8 +10,7 @@ import (
 	"time"
 )
 
-// delays has the time from each attempt to the next, the first from the event. It is that
-// of the Parallax documentation.
+// delays has the time from each attempt to the next, the first from the event.
 var delays = []time.Duration{0, time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour}
 
 const (
@@ -46,29 +44,19 @@ const (
 	Failed    Outcome = "failed"
 )
 
-// Attempt is one attempt to deliver. It has only the status of the response: the hub must not
-// let clients read its body.
-type Attempt struct {
-	Number  int
-	At      time.Time
-	Took    time.Duration
-	Outcome Outcome
-	Status  int    // of the response, 0 without one
-	Error   string // why there was none; "" else
-	Next    time.Time
-}
+// Attempt is one attempt to deliver. It has nothing of the response, which the hub must not let
+// clients read.
+type Attempt struct{ Outcome Outcome }
 
 // Options configure a Sender.
 type Options struct {
-	// Targets restricts the targets; unset is TargetsPublic.
+	// Targets restricts the targets.
 	Targets Targets
-	// Transport makes the deliveries; nil is one that enforces Targets.
-	Transport http.RoundTripper
 }
 
 // Sender makes deliveries. It is safe for concurrent use.
 type Sender struct {
-	opts    Options
+	targets Targets
 	queue   queue
 	ctx     context.Context //nolint:containedctx // deliveries end with the Sender
 	cancel  context.CancelFunc
@@ -77,28 +65,19 @@ type Sender struct {
 
 // New returns a Sender. [Sender.Close] ends it.
 func New(opts Options) *Sender {
-	opts.Targets = cmp.Or(opts.Targets, TargetsPublic)
-	if opts.Transport == nil {
-		opts.Transport = opts.Targets.Transport()
-	}
-	s := &Sender{opts: opts, queue: newQueue()}
+	s := &Sender{targets: opts.Targets, queue: newQueue()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	if opts.Targets == TargetsNone {
-		return s
-	}
+	client := &http.Client{Transport: opts.Targets.Transport(), Timeout: deliveryTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for range workers {
-		s.running.Go(s.deliver)
+		s.running.Go(func() { s.deliver(client) })
 	}
 	return s
 }
 
-// Targets returns which targets are allowed.
-func (s *Sender) Targets() Targets { return s.opts.Targets }
-
 // Check returns the host of a URL, or the Fault for one that is not allowed: see
 // [Targets.Check].
 func (s *Sender) Check(address string, at Place) (host string, err error) {
-	return s.opts.Targets.Check(address, at)
+	return s.targets.Check(address, at)
 }
 
 // Send queues a delivery. Without room in the queue it fails at once.
@@ -108,9 +87,8 @@ func (s *Sender) Send(d *Delivery) {
 }
 
 func (s *Sender) enqueue(d *Delivery) {
-	number := d.attempts + 1
 	if !s.queue.push(d) {
-		d.Attempted(Attempt{Number: number, At: time.Now(), Outcome: Failed, Error: "the queue of deliveries is full"})
+		d.Attempted(Attempt{Failed})
 	}
 }
 
@@ -125,23 +103,13 @@ func (s *Sender) Close(ctx context.Context) (lost []*Delivery) {
 	return s.queue.waiting()
 }
 
-// IsIdle reports whether no delivery waits or is in flight.
-func (s *Sender) IsIdle() bool {
-	q := &s.queue
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.byDue) == 0 && len(q.inFlight) == 0 && len(q.blocked) == 0 && q.bytes == 0
-}
-
 // deliver makes deliveries until the Sender ends, or the queue is finished and nothing is due.
-func (s *Sender) deliver() {
-	client := &http.Client{Transport: s.opts.Transport, Timeout: deliveryTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+func (s *Sender) deliver(client *http.Client) {
 	for {
 		d := s.queue.next(s.ctx)
 		if d == nil {
 			return
 		}
-		began := time.Now()
 		status, err := d.post(s.ctx, client)
 		s.queue.done(d)
 		if err != nil && s.ctx.Err() != nil {
@@ -149,37 +117,25 @@ func (s *Sender) deliver() {
 			return
 		}
 		d.attempts++
-		a := Attempt{Number: d.attempts, At: began, Outcome: Delivered, Status: status, Took: time.Since(began)}
-		var forbidden *ForbiddenAddress
-		switch {
-		case err == nil && status/100 == 2:
-		case d.attempts == len(delays), errors.As(err, &forbidden):
-			a.Outcome = Failed
-		default:
-			a.Outcome = Retrying
+		outcome := d.outcome(status, err)
+		d.Attempted(Attempt{outcome})
+		if outcome == Retrying {
 			d.due = time.Now().Add(delays[d.attempts])
-			a.Next = d.due
-		}
-		if err != nil {
-			a.Error = errorText(err)
-		}
-		d.Attempted(a)
-		if a.Outcome == Retrying {
 			s.enqueue(d)
 		}
 	}
 }
 
-// errorText returns the error for a client, without addresses that it may not know.
-func errorText(err error) string {
+// outcome returns what became of the latest attempt.
+func (d *Delivery) outcome(status int, err error) Outcome {
 	var forbidden *ForbiddenAddress
 	switch {
-	case errors.As(err, &forbidden):
-		return forbidden.Error()
-	case errors.Is(err, context.DeadlineExceeded):
-		return "no answer within " + deliveryTimeout.String()
+	case err == nil && status/100 == 2:
+		return Delivered
+	case d.attempts == len(delays), errors.As(err, &forbidden):
+		return Failed
 	}
-	return "the target could not be reached"
+	return Retrying
 }
 
 // post makes one attempt, and returns the status of the response.

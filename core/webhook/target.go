@@ -14,14 +14,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Targets restricts the targets of webhooks. Whoever may start an execution makes the hub
+// Targets restricts the targets of webhooks. Whoever names one makes the hub
 // send requests, which reach what the hub reaches: machines behind its firewall, services
 // of its own machine, and the metadata of a cloud.
 type Targets uint8
 
 // The targets of webhooks.
 const (
-	// TargetsNone refuses every webhook.
+	// TargetsNone is for no Sender: nothing is delivered.
 	TargetsNone Targets = iota + 1
 	// TargetsPublic allows https to addresses of the public Internet.
 	TargetsPublic
@@ -53,8 +53,6 @@ type Place struct{ Member, Setting string }
 func (t Targets) Check(address string, at Place) (host string, err error) {
 	u, err := url.Parse(address)
 	switch {
-	case t == TargetsNone:
-		return "", core.NewFault(core.CodeNotAuthorized, "%s: this hub delivers none: the setting %s allows them", at.Member, at.Setting)
 	case err != nil || u.Host == "" || len(address) > 2048:
 		return "", core.NewFault(core.CodeInvalid, "%s: want an absolute URL such as https://example.com/hook", at.Member)
 	case u.User != nil:
