@@ -49,7 +49,7 @@ func insist(t *testing.T, do func(context.Context) error) (before []error) {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
-			t.Fatalf("got %v after %d tries, want it done at last", err, len(before))
+			t.Fatalf("got %v after %d tries, before %v, want it done at last", err, len(before), before[max(0, len(before)-3)])
 		}
 	}
 }
