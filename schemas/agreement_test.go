@@ -80,7 +80,7 @@ func firstMember(data []byte) (key string) {
 }
 
 // ParallaxEnvelope is the schema of every Parallax message, of whatever type.
-var ParallaxEnvelope = newSchema("parallax/common/envelope.json")
+var ParallaxEnvelope = linked.newSchema("parallax/common/envelope.json")
 
 func TestEverySampleOfTheSpecificationsIsTaken(t *testing.T) {
 	for _, s := range Samples(t) {
@@ -88,7 +88,7 @@ func TestEverySampleOfTheSpecificationsIsTaken(t *testing.T) {
 			if err := s.Schema.Validate(s.Data); err != nil {
 				t.Errorf("got %v, want the sample taken", err)
 			}
-			if err := validateByLibrary(compile(s.Schema.file), s.Data); err != nil {
+			if err := validateByLibrary(s.Schema.compile().library, s.Data); err != nil {
 				t.Errorf("the library: got %v, want the sample taken", err)
 			}
 			if strings.HasPrefix(s.Name, "native") || strings.HasPrefix(s.Name, "editor") || strings.HasPrefix(s.Name, "a2a") || strings.HasPrefix(s.Name, "pi-rpc") {
@@ -108,17 +108,21 @@ func TestEverySampleOfTheSpecificationsIsTaken(t *testing.T) {
 // everySchema returns every schema of the package by its file.
 func everySchema() map[string]*Schema {
 	all := map[string]*Schema{}
-	for _, s := range []map[string]*Schema{parallaxSchemas(), acpSchemas(), nativeSchemas(), nativeEvents(), nativeCommands(), editorSchemas(), editorResults(), a2aSchemas(), a2aResults(), piRPCSchemas(), piRPCResults(), {"p": ParallaxEnvelope, "a": ACPEnvelope()}} {
-		for _, schema := range s {
+	for _, f := range []*folder{&parallaxSchemas, &acpSchemas, &nativeSchemas, &nativeEvents, &nativeCommands, &editorSchemas, &editorResults, &a2aSchemas, &a2aResults, &piRPCSchemas, &piRPCResults} {
+		f.schema("")
+		for _, schema := range f.named {
 			all[schema.file] = schema
 		}
+	}
+	for _, schema := range []*Schema{ParallaxEnvelope, ACPEnvelope()} {
+		all[schema.file] = schema
 	}
 	return all
 }
 
 func TestEverySchemaIsCheckedWithoutDecoding(t *testing.T) {
 	for file, s := range everySchema() {
-		if _, err := newNode(compile(file), 0); err != nil || s.compile().check == nil {
+		if _, err := newNode(s.compile().library, 0); err != nil || s.compile().check == nil {
 			t.Errorf("%s: got %v, want a schema of the keywords that a node holds", file, err)
 		}
 	}
@@ -273,8 +277,12 @@ func BenchmarkTheLibraryOnAFrame(b *testing.B) {
 func BenchmarkCompileEverySchema(b *testing.B) {
 	all := everySchema()
 	for b.Loop() {
-		c := newCompiler()
+		linked, unlinked := newCompiler(linked.open), newCompiler(unlinked.open)
 		for file := range all {
+			c := linked
+			if _, err := files.Open(file); err != nil {
+				c = unlinked
+			}
 			s, err := c.Compile(base + file)
 			if err != nil {
 				b.Fatal(err)

@@ -32,10 +32,9 @@ func Compile(source []byte) (func([]byte) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newCompiler()
-	c.LoadURL = func(url string) (io.ReadCloser, error) {
+	c := newCompiler(func(url string) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("it refers to %s: write out what stands there", url)
-	}
+	})
 	const name = base + "input"
 	if err := c.AddResource(name, bytes.NewReader(plain)); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Package schemas holds the JSON Schemas of every JSON dialect, embedded in the
-// program, and checks messages against them.
+// Package schemas holds the JSON Schemas of every JSON dialect, and checks messages against
+// them. The program embeds those of Parallax and ACP; the others are for tests.
 //
 // There is one file for each type of message in parallax/, acp/, native/, editor/, a2a/
 // and pi-rpc/, with shared parts in common/ and the samples of the specifications in samples/. The files follow the samples:
