@@ -163,25 +163,11 @@ func (d decoder) members(p *plan, at int, to reflect.Value) *Error {
 			}
 			continue
 		}
-		var err *Error
-		if f.quoted {
-			err = d.quoted(f, at, f.in(to))
-		} else {
-			err = d.value(f.plan, at, f.in(to))
-		}
-		if err != nil {
+		if err := d.value(f.plan, at, f.in(to)); err != nil {
 			return err.underKey(key)
 		}
 	}
 	return nil
-}
-
-// quoted decodes a value that is written within a string.
-func (d decoder) quoted(f *field, at int, to reflect.Value) *Error {
-	if d.nodes[at].kind != String {
-		return d.value(f.plan, at, to)
-	}
-	return d.leaf(f.plan, at, json.Unmarshal([]byte(d.string(at)), to.Addr().Interface()))
 }
 
 // list decodes the array at a node into a slice or an array.

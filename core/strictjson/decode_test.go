@@ -215,17 +215,6 @@ func TestDecodeFollowsTheRulesForEmbeddedFields(t *testing.T) {
 }
 
 func TestDecodeExplainsWhatOnlyTheDecoderKnows(t *testing.T) {
-	t.Run("a number within a string", func(t *testing.T) {
-		var v struct {
-			N int `json:"n,string"`
-		}
-		if err := strictjson.Decode([]byte(`{"n":"12"}`), strictjson.Limits{}, &v); err != nil || v.N != 12 {
-			t.Errorf("got %d, %v, want 12", v.N, err)
-		}
-		if err := strictjson.Decode([]byte(`{"n":"x"}`), strictjson.Limits{}, &v); err == nil {
-			t.Error("got no error for a string that holds no number")
-		}
-	})
 	t.Run("a key that is no number", func(t *testing.T) {
 		var v struct {
 			M map[int]string `json:"m"`

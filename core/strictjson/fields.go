@@ -12,7 +12,6 @@ type field struct {
 	typ    reflect.Type
 	index  []int // its index, after those of the structs that it is embedded in
 	tagged bool
-	quoted bool // the tag has the option "string": the value is written within a string
 }
 
 // in returns the field of a struct, and allocates the embedded structs above it.
@@ -33,47 +32,43 @@ func (f *field) in(of reflect.Value) reflect.Value {
 // least nested field, at the same depth to the tagged one, else to none.
 func (m planner) fields(p *plan, t reflect.Type) {
 	p.fields = map[string]*field{}
+	depths := map[reflect.Type]int{}
+	var names []string
 	type embedded struct {
 		typ   reflect.Type
 		index []int
 	}
-	visited := map[reflect.Type]bool{}
-	for level := []embedded{{typ: t}}; len(level) > 0; {
-		var next []embedded
-		var names []string
-		found := map[string][]*field{}
-		for _, e := range level {
-			if visited[e.typ] {
-				continue
-			}
-			for i := range e.typ.NumField() {
-				f := e.typ.Field(i)
-				name, inner, as := tagged(f)
-				as.index = append(slices.Clone(e.index), i)
-				switch {
-				case inner != nil:
-					next = append(next, embedded{inner, as.index})
-				case name != "":
-					names = append(names, name)
-					found[name] = append(found[name], as)
-				}
-			}
+	for queue := []embedded{{typ: t}}; len(queue) > 0; queue = queue[1:] {
+		e := queue[0]
+		if depth, seen := depths[e.typ]; seen && depth < len(e.index) {
+			continue
 		}
-		for _, e := range level {
-			visited[e.typ] = true
-		}
-		for _, name := range names {
-			if _, taken := p.fields[name]; !taken {
-				p.fields[name] = dominant(found[name])
+		depths[e.typ] = len(e.index)
+		for i := range e.typ.NumField() {
+			name, inner, as := tagged(e.typ.Field(i))
+			as.index = append(slices.Clone(e.index), i)
+			switch old := p.fields[name]; {
+			case inner != nil:
+				queue = append(queue, embedded{inner, as.index})
+			case name == "":
+			case old == nil:
+				names = append(names, name)
+				p.fields[name] = as
+			case len(old.index) < len(as.index) || old.tagged && !as.tagged:
+			case as.tagged && !old.tagged:
+				p.fields[name] = as
+			default:
+				old.typ = nil // two have the same right to the name
 			}
 		}
-		for _, name := range names {
-			if f := p.fields[name]; f != nil && f.plan == nil {
-				p.names = append(p.names, name)
-				f.plan = m.plan(f.typ)
-			}
+	}
+	for _, name := range names {
+		if f := p.fields[name]; f.typ == nil {
+			delete(p.fields, name)
+		} else {
+			p.names = append(p.names, name)
+			f.plan = m.plan(f.typ)
 		}
-		level = next
 	}
 }
 
@@ -89,8 +84,8 @@ func tagged(f reflect.StructField) (name string, inner reflect.Type, as *field) 
 	if tag == "-" || !f.IsExported() && !embeds {
 		return "", nil, &field{}
 	}
-	name, options, _ := strings.Cut(tag, ",")
-	as = &field{typ: f.Type, tagged: name != "", quoted: slices.Contains(strings.Split(options, ","), "string")}
+	name, _, _ = strings.Cut(tag, ",")
+	as = &field{typ: f.Type, tagged: name != ""}
 	switch {
 	case name != "":
 		return name, nil, as
@@ -98,16 +93,4 @@ func tagged(f reflect.StructField) (name string, inner reflect.Type, as *field) 
 		return "", under, as
 	}
 	return f.Name, nil, as
-}
-
-// dominant returns the field that gets the name of several at the same depth, or nil.
-func dominant(fields []*field) *field {
-	if len(fields) == 1 {
-		return fields[0]
-	}
-	fields = slices.DeleteFunc(fields, func(f *field) bool { return !f.tagged })
-	if len(fields) == 1 {
-		return fields[0]
-	}
-	return nil
 }

@@ -150,7 +150,8 @@ func (v Value) Get(keys ...string) Value {
 //     is accepted everywhere and leaves the zero value;
 //   - a whole number may be written with a fraction of zeros or an exponent, as in
 //     5.0 and 1e3, up to 2^53: to most languages it is the same number;
-//   - a []byte is only base64 text.
+//   - a []byte is only base64 text;
+//   - the option "string" of a tag is not read.
 //
 // Types with an UnmarshalJSON of their own decide themselves, and json.RawMessage gets its
 // text unchanged. Errors are [*Error], except for an into that is not a pointer; into is
