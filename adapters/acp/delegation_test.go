@@ -13,30 +13,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestAnAckHasAnEstimateIfTheAgentHasAHistory(t *testing.T) {
-	withHub(t, func(t *testing.T, s *setup) {
-		doer, kit := s.plainAgent("doer", core.Card{}), s.peer("kit")
-		for id, want := range []int64{0, 3000, 3000} {
-			id := string(rune('a' + id))
-			kit.send(`{"id":"%s","to":"doer","kind":"delegate","payload":{"task":"do it"}}`, id)
-			if got := expect[wire.Ack](kit, wire.KindAck, id); !got.Accepted || got.EstimatedMS != want {
-				t.Errorf("ack of %s: got %+v, want accepted in %d ms", id, got, want)
-			}
-			task := s.assigned(doer)
-			time.Sleep(3 * time.Second)
-			s.report(doer, task, core.Done{})
-			s.nextBatch(doer) // the end that it reported
-			kit.expect(wire.KindResult)
-		}
-		kit.send(`{"id":"x","to":"doer","kind":"delegate","payload":{"task":"one"}}`)
-		kit.expect(wire.KindAck)
-		kit.send(`{"id":"y","to":"doer","kind":"delegate","payload":{"task":"two"}}`)
-		if got := expect[wire.Ack](kit, wire.KindAck, "y"); got.EstimatedMS != 6000 {
-			t.Errorf("after another: got %+v, want 6000 ms", got)
-		}
-	})
-}
-
 func TestTheEstimateInAnAgentsAckReachesARequesterOfAnotherDialect(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		fam := s.agent("fam", `{}`)
@@ -61,14 +37,9 @@ func TestADelegateWithoutReportEndsForItsAgentWithTheAck(t *testing.T) {
 			kit.send(silent)
 			kit.expect(wire.KindAck)
 			fam.expect(wire.KindDelegate)
-			time.Sleep(3 * time.Second)
 			fam.send(`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":true}}`)
 			kit.send(next)
 			fam.expect(wire.KindQuery) // its slot is free: the first delegate has no result
-			kit.send(`{"id":"d2","to":"fam","kind":"delegate","payload":{"task":"do it again"}}`)
-			if got := expect[wire.Ack](kit, wire.KindAck, "d2"); got.EstimatedMS != 0 {
-				t.Errorf("ack: got %+v, want no estimate from tasks without a report", got)
-			}
 			fam.send(`{"id":"r1","kind":"result","ref":"d1","payload":{"status":"completed","outcome":"done"}}`)
 			s.counted("acp.late", 1)
 			kit.expectNothing()

@@ -47,7 +47,7 @@ func (rs *requesterSink) Opened(core.Event, core.Opened) error {
 	if rs.request.kind != wire.KindDelegate || rs.request.inherited {
 		return nil
 	}
-	return rs.s.answer(rs.ctx, wire.KindAck, rs.request.id, wire.Ack{Accepted: true, EstimatedMS: rs.s.hub.Estimate(rs.task.ID()).Milliseconds()})
+	return rs.s.answer(rs.ctx, wire.KindAck, rs.request.id, wire.Ack{Accepted: true})
 }
 
 // Text collects consecutive pieces of text.

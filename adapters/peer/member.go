@@ -171,7 +171,7 @@ func (m *Member) agentUp(of journal.Life, e cluster.Entry) {
 	m.hub.AgentUp(hub.RemoteAgent{
 		Hub: of.Hub, Principal: e.Principal,
 		Entry: roster.Entry{
-			Card: e.Card, Since: e.Since, OnlyByID: e.OnlyByID, Child: e.Child, Reported: e.Load.Reported, TaskTime: e.Load.TaskTime,
+			Card: e.Card, Since: e.Since, OnlyByID: e.OnlyByID, Child: e.Child, Reported: e.Load.Reported,
 			MinHops: e.Load.MinHops, HopsUntil: e.Load.HopsUntil,
 			Load: core.Load{Active: e.Load.Active, Queued: e.Load.Queued},
 		},

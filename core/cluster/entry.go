@@ -34,8 +34,6 @@ type Load struct {
 	Reported core.LoadState `json:"reported,omitzero"`
 	Active   int            `json:"active,omitempty"`
 	Queued   int            `json:"queued,omitempty"`
-	// TaskTime is the moving average of how long its tasks took.
-	TaskTime time.Duration `json:"task_time,omitempty"`
 	// MinHops is how many hops a task has at least that the principal of the agent opens at another hub:
 	// one more than what the agent works on. It is zero unless the principal is an agent.
 	MinHops int `json:"min_hops,omitempty"`

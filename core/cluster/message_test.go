@@ -29,7 +29,7 @@ func examples(t testing.TB) []any {
 		},
 		Principal: core.Principal{ID: "ann", Dialect: "native", Authenticated: true, Operator: true}, Connection: 7, Since: since, OnlyByID: true,
 		Child: &core.Child{State: core.ChildReady, Restarts: 1, LastError: "e", PID: 2},
-		Load:  Load{Reported: core.LoadBusy, Active: 1, Queued: 2, TaskTime: time.Second},
+		Load:  Load{Reported: core.LoadBusy, Active: 1, Queued: 2},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ func TestLoadsOfManyAgentsAreBoundedAndAllArrive(t *testing.T) {
 		r.untilAgreed()
 		before := r.net.Bytes()
 		for id, e := range a.own {
-			e.Load = cluster.Load{Active: 1, TaskTime: time.Second}
+			e.Load = cluster.Load{Active: 1, Queued: 1}
 			a.own[id] = e
 			a.c.SetLoad(id, e.Load)
 		}

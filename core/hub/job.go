@@ -156,7 +156,6 @@ func (h *Hub) ended(j *job) {
 	j.opener.mu.Lock()
 	delete(j.opener.opened, j.Task)
 	j.opener.mu.Unlock()
-	log := j.Log()
 	h.mu.Lock()
 	dialect := j.dialect
 	if from := j.waiting; from != nil {
@@ -165,9 +164,6 @@ func (h *Hub) ended(j *job) {
 	}
 	if g := h.others.handing[j.ID()]; g != nil {
 		h.handNoMore(g)
-	}
-	if log.Last().Body.Kind() == core.KindDone && !j.IsNotice() {
-		h.noteTaskTime(j.Agent(), &log)
 	}
 	delete(h.jobs, j.ID())
 	h.returned(j.Task)

@@ -47,7 +47,7 @@ func (h *Hub) tellCluster(s *Session) {
 }
 
 func loadOf(e *roster.Entry) cluster.Load {
-	return cluster.Load{Reported: e.Reported, Active: e.Load.Active, Queued: e.Load.Queued, TaskTime: e.TaskTime, MinHops: e.MinHops, HopsUntil: e.HopsUntil}
+	return cluster.Load{Reported: e.Reported, Active: e.Load.Active, Queued: e.Load.Queued, MinHops: e.MinHops, HopsUntil: e.HopsUntil}
 }
 
 // Forget says that another hub of the cluster is gone for good. It returns a not_authorized Fault

@@ -18,8 +18,6 @@ type Entry struct {
 	Reported core.LoadState
 	// Since is when the agent joined.
 	Since time.Time
-	// TaskTime is the moving average of how long its tasks took; zero before the first.
-	TaskTime time.Duration
 	// Vitals is the last health report of the agent; nil before the first. It is replaced,
 	// never changed.
 	Vitals *core.Vitals
