@@ -142,24 +142,20 @@ func (p Hub) grpcAddr(ctx context.Context) (string, error) {
 
 // JoinParallax is the JoinFunc of Parallax.
 func JoinParallax(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error {
-	conn, err := dialParallax(ctx, to, card)
-	if err != nil {
-		return err
-	}
-	return parallaxclient.Work(ctx, conn, card, handle, parallaxclient.WorkOptions{Secret: to.SigningSecret, Registered: func(a *parallaxclient.Agent) { joined(askByRequest(a)) }, Link: LinkOptions, Log: log})
+	return overParallax(ctx, to, card, func(conn *ws.Conn) error {
+		return parallaxclient.Work(ctx, conn, card, handle, parallaxclient.WorkOptions{Secret: to.SigningSecret, Registered: func(a *parallaxclient.Agent) { joined(asks(a.Ask)) }, Link: LinkOptions, Log: log})
+	})
 }
 
 // ServeParallax is the ServeFunc of Parallax.
 func ServeParallax(ctx context.Context, to Hub, card core.Card, work func(context.Context, agent.Turn) error, joined func(), log *slog.Logger) error {
-	conn, err := dialParallax(ctx, to, card)
-	if err != nil {
-		return err
-	}
-	return parallaxclient.Serve(ctx, conn, card, work, parallaxclient.WorkOptions{Secret: to.SigningSecret, Registered: func(*parallaxclient.Agent) { joined() }, Link: LinkOptions, Log: log})
+	return overParallax(ctx, to, card, func(conn *ws.Conn) error {
+		return parallaxclient.Serve(ctx, conn, card, work, parallaxclient.WorkOptions{Secret: to.SigningSecret, Registered: func(*parallaxclient.Agent) { joined() }, Link: LinkOptions, Log: log})
+	})
 }
 
-func dialParallax(ctx context.Context, to Hub, card core.Card) (*ws.Conn, error) {
-	return DialWebSocket(ctx, to, "/ws/agent", http.Header{"X-Agent-Id": {string(card.ID)}}, MaxParallaxBytes)
+func overParallax(ctx context.Context, to Hub, card core.Card, serve func(*ws.Conn) error) error {
+	return overWebSocket(ctx, to, "/ws/agent", card, MaxParallaxBytes, serve)
 }
 
 // JoinACP is the JoinFunc of ACP.
@@ -169,63 +165,56 @@ func JoinACP(ctx context.Context, to Hub, card core.Card, handle core.Handler, j
 
 // JoinACPWith joins by ACP with more options.
 func JoinACPWith(ctx context.Context, to Hub, card core.Card, handle core.Handler, opts acpclient.WorkOptions) error {
-	conn, err := dialACP(ctx, to, card)
-	if err != nil {
-		return err
-	}
-	return acpclient.Work(ctx, conn, card, handle, opts)
+	return overACP(ctx, to, card, func(conn *ws.Conn) error {
+		return acpclient.Work(ctx, conn, card, handle, opts)
+	})
 }
 
 // ServeACP is the ServeFunc of ACP.
 func ServeACP(ctx context.Context, to Hub, card core.Card, work func(context.Context, agent.Turn) error, joined func(), log *slog.Logger) error {
-	conn, err := dialACP(ctx, to, card)
-	if err != nil {
-		return err
-	}
-	return acpclient.Serve(ctx, conn, card, work, acpclient.WorkOptions{Joined: joined, Link: LinkOptions, Log: log})
+	return overACP(ctx, to, card, func(conn *ws.Conn) error {
+		return acpclient.Serve(ctx, conn, card, work, acpclient.WorkOptions{Joined: joined, Link: LinkOptions, Log: log})
+	})
 }
 
-func dialACP(ctx context.Context, to Hub, card core.Card) (*ws.Conn, error) {
-	return DialWebSocket(ctx, to, "/ws/acp", http.Header{"X-Agent-Id": {string(card.ID)}}, MaxACPBytes)
+func overACP(ctx context.Context, to Hub, card core.Card, serve func(*ws.Conn) error) error {
+	return overWebSocket(ctx, to, "/ws/acp", card, MaxACPBytes, serve)
 }
 
 // JoinNative is the JoinFunc of the native dialect.
 func JoinNative(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error {
 	return JoinNativeWith(ctx, to, card, handle, nativeclient.WorkOptions{
-		Joined: func(c *nativeclient.Client) { joined(askNatively(c)) }, Link: LinkOptions, Log: log,
+		Joined: func(c *nativeclient.Client) { joined(asks(c.Ask)) }, Link: LinkOptions, Log: log,
 	})
 }
 
 // JoinNativeWith joins by the native dialect with more options.
 func JoinNativeWith(ctx context.Context, to Hub, card core.Card, handle core.Handler, opts nativeclient.WorkOptions) error {
-	conn, err := dialNative(ctx, to, card)
-	if err != nil {
-		return err
-	}
-	return nativeclient.Work(ctx, conn, card, handle, opts)
+	return overNative(ctx, to, card, func(conn *ws.Conn) error {
+		return nativeclient.Work(ctx, conn, card, handle, opts)
+	})
 }
 
 // ServeNative is the ServeFunc of the native dialect.
 func ServeNative(ctx context.Context, to Hub, card core.Card, work func(context.Context, agent.Turn) error, joined func(), log *slog.Logger) error {
-	conn, err := dialNative(ctx, to, card)
-	if err != nil {
-		return err
-	}
-	return nativeclient.Serve(ctx, conn, card, work, nativeclient.WorkOptions{Joined: func(*nativeclient.Client) { joined() }, Link: LinkOptions, Log: log})
+	return overNative(ctx, to, card, func(conn *ws.Conn) error {
+		return nativeclient.Serve(ctx, conn, card, work, nativeclient.WorkOptions{Joined: func(*nativeclient.Client) { joined() }, Link: LinkOptions, Log: log})
+	})
 }
 
-func dialNative(ctx context.Context, to Hub, card core.Card) (*ws.Conn, error) {
-	return DialWebSocket(ctx, to, "/ws/native", http.Header{"X-Agent-Id": {string(card.ID)}}, MaxNativeBytes)
+func overNative(ctx context.Context, to Hub, card core.Card, serve func(*ws.Conn) error) error {
+	return overWebSocket(ctx, to, "/ws/native", card, MaxNativeBytes, serve)
 }
 
-// askNatively is the AskFunc of a native agent.
-func askNatively(c *nativeclient.Client) AskFunc {
+// asks is the AskFunc of an agent that asks by a request of its dialect.
+func asks[P any](ask func(context.Context, core.Request, P) (core.Answer, error)) AskFunc {
 	return func(ctx context.Context, to, content string) (string, error) {
 		addr, err := core.ParseAddress(to)
 		if err != nil {
 			return "", err
 		}
-		answer, err := c.Ask(ctx, core.Request{To: addr, Content: content}, nil)
+		var none P
+		answer, err := ask(ctx, core.Request{To: addr, Content: content}, none)
 		return answer.Text, err
 	}
 }
@@ -246,16 +235,13 @@ func AskByTool(ctx context.Context, to, content string) (string, error) {
 	return answer.Text, json.Unmarshal(out, &answer)
 }
 
-// askByRequest is the AskFunc of a Parallax agent: it uses the extension task_request.
-func askByRequest(a *parallaxclient.Agent) AskFunc {
-	return func(ctx context.Context, to, content string) (string, error) {
-		addr, err := core.ParseAddress(to)
-		if err != nil {
-			return "", err
-		}
-		answer, err := a.Ask(ctx, core.Request{To: addr, Content: content}, nil)
-		return answer.Text, err
+// overWebSocket opens a WebSocket to the hub for an agent and passes it to serve.
+func overWebSocket(ctx context.Context, to Hub, path string, card core.Card, limit int, serve func(*ws.Conn) error) error {
+	conn, err := DialWebSocket(ctx, to, path, http.Header{"X-Agent-Id": {string(card.ID)}}, limit)
+	if err != nil {
+		return err
 	}
+	return serve(conn)
 }
 
 // DialWebSocket opens a WebSocket to a path of the hub; of several hubs to the first one that serves.
