@@ -118,12 +118,10 @@ func (s *Server) hubCard(p core.Principal, base string) wire.Card {
 
 // newCard returns what all cards have.
 func (s *Server) newCard() wire.Card {
-	yes, no := true, false
-	push := s.pushes()
 	hub, _ := wire.Marshal(map[string]string{"hub": s.hub.ID()}) // text always encodes
 	c := wire.Card{
 		Version: s.opts.Version, InputModes: []string{"text/plain", "application/json", "application/octet-stream"}, OutputModes: []string{"text/plain", "application/json", "application/octet-stream"},
-		Capabilities: wire.Capabilities{Streaming: &yes, PushNotifications: &push, ExtendedCard: &no, Extensions: []wire.Extension{{
+		Capabilities: wire.Capabilities{Streaming: true, PushNotifications: s.pushes(), Extensions: []wire.Extension{{
 			URI: wire.CursorExtension, Description: "Items of a stream have a cursor in their metadata; SubscribeToTask with it in its metadata continues exactly after that item.",
 		}, {
 			URI: wire.ChainExtension, Description: "The metadata of a message has the tasks above it in the hubs that it came through, which ends loops; hub is the id of this hub.",

@@ -293,29 +293,29 @@ func (c *call) createPush(params strictjson.Value) (json.RawMessage, error) {
 	return wire.Marshal((&push{PushConfig: r}).shown())
 }
 
-// configsOf returns the configurations that the sender has of a task.
-func (c *call) configsOf(tenant, id string) ([]wire.PushConfig, error) {
-	if !c.server.pushes() {
-		return nil, errNoPush
+// pushesNamed returns a request and the task whose configurations it names, or of which it has to
+// name one.
+func (c *call) pushesNamed(params strictjson.Value, one bool) (r wire.PushRequest, t *task.Task, err error) {
+	if r, err = wire.Read[wire.PushRequest](params); err == nil && one {
+		err = r.CheckID()
 	}
-	t, err := c.lookUp(tenant, id)
-	if err != nil {
-		return nil, err
+	switch {
+	case err != nil:
+	case !c.server.pushes():
+		err = errNoPush
+	default:
+		t, err = c.lookUp(r.Tenant, r.TaskID)
 	}
-	return c.server.allConfigs(c.r.Context(), c.from, t.ID()), nil
+	return r, t, err
 }
 
 // getPush is GetTaskPushNotificationConfig.
 func (c *call) getPush(params strictjson.Value) (json.RawMessage, error) {
-	r, err := wire.Read[wire.PushRequest](params)
+	r, t, err := c.pushesNamed(params, true)
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.configsOf(r.Tenant, r.TaskID)
-	if err != nil {
-		return nil, err
-	}
-	for _, one := range all {
+	for _, one := range c.server.allConfigs(c.r.Context(), c.from, t.ID()) {
 		if one.ID == r.ID {
 			return wire.Marshal(one)
 		}
@@ -325,27 +325,16 @@ func (c *call) getPush(params strictjson.Value) (json.RawMessage, error) {
 
 // listPush is ListTaskPushNotificationConfigs: all of them, as there are few.
 func (c *call) listPush(params strictjson.Value) (json.RawMessage, error) {
-	r, err := wire.Read[wire.ListPushRequest](params)
+	_, t, err := c.pushesNamed(params, false)
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.configsOf(r.Tenant, r.TaskID)
-	if err != nil {
-		return nil, err
-	}
-	return wire.Marshal(wire.ListPushResponse{Configs: all})
+	return wire.Marshal(wire.ListPushResponse{Configs: c.server.allConfigs(c.r.Context(), c.from, t.ID())})
 }
 
 // deletePush is DeleteTaskPushNotificationConfig. Deleting one that is not there is no error.
 func (c *call) deletePush(params strictjson.Value) (json.RawMessage, error) {
-	r, err := wire.Read[wire.PushRequest](params)
-	if err != nil {
-		return nil, err
-	}
-	if !c.server.pushes() {
-		return nil, errNoPush
-	}
-	t, err := c.lookUp(r.Tenant, r.TaskID)
+	r, t, err := c.pushesNamed(params, true)
 	if err != nil {
 		return nil, err
 	}

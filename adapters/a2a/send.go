@@ -221,11 +221,7 @@ func (c *call) watch(s *hub.Session, t *task.Task, at core.Cursor) error {
 // cancelTask is CancelTask. It answers once the task has ended, which it does when its agent
 // confirms or after a grace.
 func (c *call) cancelTask(params strictjson.Value) (json.RawMessage, error) {
-	r, err := wire.Read[wire.TaskRequest](params)
-	if err != nil {
-		return nil, err
-	}
-	t, err := c.lookUp(r.Tenant, r.ID)
+	r, t, err := c.named(params)
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +257,15 @@ func (c *call) tells(t *task.Task) {
 	}
 }
 
-// lookUp returns the task that a request names.
+// named returns a request and the task that it names.
+func (c *call) named(params strictjson.Value) (r wire.TaskRequest, t *task.Task, err error) {
+	if r, err = wire.Read[wire.TaskRequest](params); err == nil {
+		t, err = c.lookUp(r.Tenant, r.ID)
+	}
+	return r, t, err
+}
+
+// lookUp returns the task of an id at the interface of a tenant.
 func (c *call) lookUp(tenant, id string) (*task.Task, error) {
 	agent, err := c.agent(tenant)
 	if err != nil {
@@ -272,11 +276,7 @@ func (c *call) lookUp(tenant, id string) (*task.Task, error) {
 
 // getTask is GetTask.
 func (c *call) getTask(params strictjson.Value) (json.RawMessage, error) {
-	r, err := wire.Read[wire.GetTaskRequest](params)
-	if err != nil {
-		return nil, err
-	}
-	t, err := c.lookUp(r.Tenant, r.ID)
+	r, t, err := c.named(params)
 	if err != nil {
 		return nil, err
 	}

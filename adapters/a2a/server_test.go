@@ -158,7 +158,7 @@ func TestCardsNameBothInterfacesOfAnAgent(t *testing.T) {
 		if len(c.Interfaces) != 2 || c.Interfaces[0] != (wire.Interface{URL: f.url + at, Binding: "JSONRPC", ProtocolVersion: "1.0"}) || c.Interfaces[1].URL != f.url+at+"/rest" {
 			t.Errorf("%s: got the interfaces %+v, want both at %s", path, c.Interfaces, at)
 		}
-		if c.Version != "1.2.3" || !c.Capabilities.Streams() || !c.Capabilities.Has(wire.CursorExtension) || c.SecuritySchemes["bearer"].HTTP == nil || len(c.Skills) != 1 {
+		if c.Version != "1.2.3" || !c.Capabilities.Streaming || !c.Capabilities.Has(wire.CursorExtension) || c.SecuritySchemes["bearer"].HTTP == nil || len(c.Skills) != 1 {
 			t.Errorf("%s: got %+v, want version, streaming, the extension, the scheme and a skill", path, c)
 		}
 		again := f.request(t.Context(), http.MethodGet, path, "", "If-None-Match: "+resp.Header.Get("ETag"))

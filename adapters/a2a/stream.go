@@ -21,7 +21,7 @@ import (
 // subscribe is SubscribeToTask. Without a cursor the stream begins with the whole task; with
 // one it continues after the item that had the cursor (see [wire.CursorExtension]).
 func (c *call) subscribe(params strictjson.Value) (json.RawMessage, error) {
-	r, err := wire.Read[wire.TaskRequest](params)
+	r, t, err := c.named(params)
 	if err != nil {
 		return nil, err
 	}
@@ -31,10 +31,6 @@ func (c *call) subscribe(params strictjson.Value) (json.RawMessage, error) {
 	}
 	if cursor == "" { // as clients of server-sent events say it, which may have no body
 		cursor = c.r.Header.Get("Last-Event-ID")
-	}
-	t, err := c.lookUp(r.Tenant, r.ID)
-	if err != nil {
-		return nil, err
 	}
 	s := c.connect()
 	defer leave(s)
@@ -87,7 +83,7 @@ func (c *call) stream(s *hub.Session, t *task.Task, whole wire.Task, tr *transla
 	if f.cursors {
 		whole.Metadata = withCursor(whole.Metadata, f.at)
 	}
-	f.put(wire.StreamResponse{Task: &whole})
+	f.put(&wire.StreamResponse{Task: &whole})
 	return c.relay(s, f)
 }
 
@@ -217,7 +213,7 @@ func (f *feed) event(e core.Event) {
 			}
 			mark(&items[i], at)
 		}
-		f.put(items[i])
+		f.put(&items[i])
 	}
 	f.at = place{after: e.Cursor()}
 }
@@ -225,16 +221,17 @@ func (f *feed) event(e core.Event) {
 // question puts the items of a question, which is no event: they have the place of the last
 // one.
 func (f *feed) question(u question.Update) {
-	for _, item := range f.tr.question(u) {
+	items := f.tr.question(u)
+	for i := range items {
 		if f.cursors {
-			mark(&item, f.at)
+			mark(&items[i], f.at)
 		}
-		f.put(item)
+		f.put(&items[i])
 	}
 }
 
 // put appends an item.
-func (f *feed) put(item wire.StreamResponse) {
+func (f *feed) put(item *wire.StreamResponse) {
 	f.buf = append(f.buf, f.head...)
 	f.buf = item.AppendJSON(f.buf)
 	f.buf = append(f.buf, f.tail...)

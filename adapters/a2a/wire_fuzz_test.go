@@ -60,11 +60,9 @@ func FuzzRequest(f *testing.F) {
 		if r, err := wire.Read[wire.TaskRequest](v); err == nil {
 			_, _ = r.Cursor()
 		}
-		_, _ = wire.Read[wire.GetTaskRequest](v)
 		_, _ = wire.Read[wire.ListTasksRequest](v)
 		_, _ = wire.Read[wire.PushConfig](v)
 		_, _ = wire.Read[wire.PushRequest](v)
-		_, _ = wire.Read[wire.ListPushRequest](v)
 		r, err := wire.ReadSendRequest(v)
 		if err != nil {
 			return

@@ -158,7 +158,7 @@ func TestAnErrorOfAWrongMemberNamesItsField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = wire.Read[wire.GetTaskRequest](v)
+	_, err = wire.Read[wire.TaskRequest](v)
 	got := wire.ErrorOf(err)
 	if got.Code != -32602 || len(got.Violations) != 1 || got.Violations[0].Field != "id" {
 		t.Errorf("got %+v, want invalid params of id", got)
@@ -191,7 +191,7 @@ func TestAnErrorWithoutDetailsIsRead(t *testing.T) {
 func TestACardThatLacksAFieldSaysWhich(t *testing.T) {
 	const card = `{"name":"n","description":"","version":"1","supportedInterfaces":[{"url":"http://h/a","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"capabilities":{"streaming":true,"extensions":[{"uri":"urn:x"}]},"defaultInputModes":[],"defaultOutputModes":[],"skills":[{"id":"s","name":"s","description":"","tags":[]}],"vendor":1}`
 	c, err := wire.ReadCard([]byte(card))
-	if err != nil || !c.Capabilities.Streams() || !c.Capabilities.Has("urn:x") || c.Capabilities.Has("urn:y") || len(c.Skills) != 1 {
+	if err != nil || !c.Capabilities.Streaming || !c.Capabilities.Has("urn:x") || c.Capabilities.Has("urn:y") || len(c.Skills) != 1 {
 		t.Errorf("got %+v and %v, want the card", c, err)
 	}
 	for old, want := range map[string]string{

@@ -145,9 +145,8 @@ func (a *Agent) request(ctx context.Context, r *remote, end endpoint, c call) (r
 	if end.rest {
 		verb, at = c.op.verb, c.path(end)
 	}
-	get, read := params.(wire.GetTaskRequest)
-	if end.rest && read {
-		at += fmt.Sprintf("?historyLength=%d", *get.HistoryLength)
+	if end.rest && verb == http.MethodGet {
+		at += fmt.Sprintf("?historyLength=%d", lastMessage)
 	} else {
 		raw, err := wire.Marshal(params)
 		if err != nil {
@@ -294,11 +293,14 @@ func taskParams(id string, metadata json.RawMessage) func(string) any {
 	return func(tenant string) any { return wire.TaskRequest{Tenant: tenant, ID: id, Metadata: metadata} }
 }
 
+// lastMessage is how much of the history the hub asks for: the message that may be the answer.
+const lastMessage = 1
+
 // getTask returns the task as it is now.
 func (a *Agent) getTask(ctx context.Context, r *remote, id string) (wire.Task, error) {
-	last := 1 // a message that may be the answer
+	last := lastMessage
 	resp, err := a.do(ctx, r, call{op: opGet, task: id, params: func(tenant string) any {
-		return wire.GetTaskRequest{Tenant: tenant, ID: id, HistoryLength: &last}
+		return wire.TaskRequest{Tenant: tenant, ID: id, HistoryLength: &last}
 	}})
 	if err != nil {
 		return wire.Task{}, err

@@ -148,7 +148,7 @@ func (a *Agent) read(text []byte, at *url.URL) (*remote, error) {
 	if err != nil {
 		a.opts.Log.Warn("the card of the remote agent is not complete", "url", withoutQuery(at.String()), "error", err)
 	}
-	r := &remote{card: card, streams: card.Capabilities.Streams(), cursors: card.Capabilities.Has(wire.CursorExtension)}
+	r := &remote{card: card, streams: card.Capabilities.Streaming, cursors: card.Capabilities.Has(wire.CursorExtension)}
 	for i, e := range card.Capabilities.Extensions {
 		if e.Required && e.URI != wire.CursorExtension && e.URI != wire.ChainExtension {
 			return nil, fmt.Errorf("capabilities.extensions[%d].required: the agent wants the extension %.200q, which the hub does not have", i, e.URI)

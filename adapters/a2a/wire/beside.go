@@ -17,7 +17,7 @@ func BesideOf(f *core.Foreign) (r StreamResponse, said bool) {
 		return r, false
 	}
 	v, err := Parse(f.JSON)
-	if err != nil || r.read(v) != nil {
+	if err != nil || streamObject.read(&r, v) != nil {
 		return StreamResponse{}, false
 	}
 	return r, true

@@ -7,23 +7,20 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// Card describes an agent: its AgentCard (section 4.4.1). Extensions and signatures are
-// pointers or lists that are left out when empty.
+// Card describes an agent: what the hub says or reads of its AgentCard (section 4.4.1).
 type Card struct {
-	Name             string                    `json:"name"`
-	Description      string                    `json:"description"`
-	Interfaces       []Interface               `json:"supportedInterfaces"`
-	Provider         *Provider                 `json:"provider,omitempty"`
-	Version          string                    `json:"version"`
-	DocumentationURL string                    `json:"documentationUrl,omitempty"`
-	Capabilities     Capabilities              `json:"capabilities"`
-	SecuritySchemes  map[string]SecurityScheme `json:"securitySchemes,omitempty"`
-	Security         []SecurityRequirement     `json:"securityRequirements,omitempty"`
-	InputModes       []string                  `json:"defaultInputModes"`
-	OutputModes      []string                  `json:"defaultOutputModes"`
-	Skills           []Skill                   `json:"skills"`
-	Signatures       []Signature               `json:"signatures,omitempty"`
-	IconURL          string                    `json:"iconUrl,omitempty"`
+	Name            string                    `json:"name"`
+	Description     string                    `json:"description"`
+	Interfaces      []Interface               `json:"supportedInterfaces"`
+	Provider        *Provider                 `json:"provider,omitempty"`
+	Version         string                    `json:"version"`
+	Capabilities    Capabilities              `json:"capabilities"`
+	SecuritySchemes map[string]SecurityScheme `json:"securitySchemes,omitempty"`
+	Security        []SecurityRequirement     `json:"securityRequirements,omitempty"`
+	InputModes      []string                  `json:"defaultInputModes"`
+	OutputModes     []string                  `json:"defaultOutputModes"`
+	Skills          []Skill                   `json:"skills"`
+	Signatures      []Signature               `json:"signatures,omitempty"`
 }
 
 // Interface is an address of an agent (section 4.4.6). A client prefers the first that it
@@ -38,20 +35,15 @@ type Interface struct {
 // Provider is who offers the agent.
 type Provider struct {
 	Organization string `json:"organization"`
-	URL          string `json:"url"`
 }
 
-// Capabilities say what the agent can do beyond answering (section 4.4.3). A flag that is nil
-// is not set.
+// Capabilities say what the agent can do beyond answering (section 4.4.3).
 type Capabilities struct {
-	Streaming         *bool       `json:"streaming,omitempty"`
-	PushNotifications *bool       `json:"pushNotifications,omitempty"`
+	Streaming         bool        `json:"streaming"`
+	PushNotifications bool        `json:"pushNotifications"`
 	Extensions        []Extension `json:"extensions,omitempty"`
-	ExtendedCard      *bool       `json:"extendedAgentCard,omitempty"`
+	ExtendedCard      bool        `json:"extendedAgentCard"`
 }
-
-// Streams reports whether the agent says that it streams.
-func (c Capabilities) Streams() bool { return c.Streaming != nil && *c.Streaming }
 
 // Has reports whether the agent has an extension.
 func (c Capabilities) Has(uri string) bool {
@@ -75,9 +67,8 @@ type Extension struct {
 // that the hub does not speak it keeps the JSON.
 type SecurityScheme struct {
 	APIKey *struct {
-		Description string `json:"description,omitempty"`
-		Location    string `json:"location"`
-		Name        string `json:"name"`
+		Location string `json:"location"`
+		Name     string `json:"name"`
 	} `json:"apiKeySecurityScheme,omitempty"`
 	HTTP          *HTTPScheme     `json:"httpAuthSecurityScheme,omitempty"`
 	OAuth2        json.RawMessage `json:"oauth2SecurityScheme,omitempty"`
@@ -87,9 +78,7 @@ type SecurityScheme struct {
 
 // HTTPScheme is authentication by a header, such as Bearer.
 type HTTPScheme struct {
-	Description  string `json:"description,omitempty"`
-	Scheme       string `json:"scheme"`
-	BearerFormat string `json:"bearerFormat,omitempty"`
+	Scheme string `json:"scheme"`
 }
 
 // SecurityRequirement names the schemes of which all are needed, with their scopes.
@@ -104,21 +93,16 @@ type Scopes struct {
 
 // Skill is something that the agent can do (section 4.4.5).
 type Skill struct {
-	ID          string                `json:"id"`
-	Name        string                `json:"name"`
-	Description string                `json:"description"`
-	Tags        []string              `json:"tags"`
-	Examples    []string              `json:"examples,omitempty"`
-	InputModes  []string              `json:"inputModes,omitempty"`
-	OutputModes []string              `json:"outputModes,omitempty"`
-	Security    []SecurityRequirement `json:"securityRequirements,omitempty"`
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"`
 }
 
 // Signature is a signature of the card (section 8.4): a JWS without its payload.
 type Signature struct {
-	Protected string          `json:"protected"`
-	Signature string          `json:"signature"`
-	Header    json.RawMessage `json:"header,omitempty"`
+	Protected string `json:"protected"`
+	Signature string `json:"signature"`
 }
 
 // ReadCard reads a card. Its error names the first field that is wrong or missing.

@@ -3,9 +3,9 @@
 // state and opens no connection.
 //
 // The objects of a conversation ([Message], [Task], [StreamResponse] and what they contain)
-// are read by hand from a [strictjson.Value], and written by hand, because every chunk of an
-// answer is one. Members that they do not know are kept in Unknown and written again. What is
-// read once per call or less ([GetTaskRequest], [AgentCard] and others) is plain structs.
+// are read from a [strictjson.Value] and written by tables of their members, because every chunk
+// of an answer is one. Members that they do not know are kept in Unknown and written again. What is
+// read once per call or less ([TaskRequest], [Card] and others) is plain structs.
 //
 // JSON is ProtoJSON as section 5 of the specification has it: camelCase, enums by name, bytes
 // as base64, null as absent, except that null is a value for the data of a part.

@@ -3,8 +3,6 @@ package wire
 import (
 	"encoding/json"
 	"strconv"
-
-	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Role is who sent a message.
@@ -29,21 +27,16 @@ type Message struct {
 	Unknown    json.RawMessage
 }
 
-var messageMembers = members[Message]{
-	{"messageId", func(m *Message, v strictjson.Value) error { return textIn(v, &m.ID) }},
-	{"role", func(m *Message, v strictjson.Value) error { return textIn(v, (*string)(&m.Role)) }},
-	{"parts", func(m *Message, v strictjson.Value) error { return listIn(v, &m.Parts, (*Part).read) }},
-	{"contextId", func(m *Message, v strictjson.Value) error { return textIn(v, &m.ContextID) }},
-	{"taskId", func(m *Message, v strictjson.Value) error { return textIn(v, &m.TaskID) }},
-	{"metadata", func(m *Message, v strictjson.Value) error { return objectIn(v, &m.Metadata) }},
-	{"extensions", func(m *Message, v strictjson.Value) error { return textsIn(v, &m.Extensions) }},
-	{"referenceTaskIds", func(m *Message, v strictjson.Value) error { return textsIn(v, &m.References) }},
-}
-
-func (m *Message) read(v strictjson.Value) (err error) {
-	m.Unknown, err = messageMembers.read(v, m)
-	return err
-}
+var messageObject = &object[Message]{func(m *Message) *json.RawMessage { return &m.Unknown }, []member[Message]{
+	textAt("messageId", func(m *Message) *string { return &m.ID }),
+	textAt("contextId", func(m *Message) *string { return &m.ContextID }),
+	textAt("taskId", func(m *Message) *string { return &m.TaskID }),
+	textAt("role", func(m *Message) *Role { return &m.Role }),
+	listAt("parts", func(m *Message) *[]Part { return &m.Parts }, partObject),
+	objectAt("metadata", func(m *Message) *json.RawMessage { return &m.Metadata }),
+	textsAt("extensions", func(m *Message) *[]string { return &m.Extensions }),
+	textsAt("referenceTaskIds", func(m *Message) *[]string { return &m.References }),
+}}
 
 func (m Message) check() error {
 	switch {
@@ -59,32 +52,15 @@ func (m Message) check() error {
 
 func checkParts(parts []Part) error {
 	for i, p := range parts {
-		if err := p.check(); err != nil {
-			return under("parts["+strconv.Itoa(i)+"]", err)
+		if p.Kind == 0 {
+			return under("parts["+strconv.Itoa(i)+"]", wrong("a part without content: send exactly one of text, raw, url and data"))
 		}
 	}
 	return nil
 }
 
-func (w *writer) parts(parts []Part) { list(w, "parts", parts, (*writer).part) }
-
-func (w *writer) message(m Message) {
-	w.begin()
-	w.some("messageId", m.ID)
-	w.some("contextId", m.ContextID)
-	w.some("taskId", m.TaskID)
-	w.some("role", string(m.Role))
-	if m.Parts != nil {
-		w.parts(m.Parts)
-	}
-	w.raw("metadata", m.Metadata)
-	w.texts("extensions", m.Extensions)
-	w.texts("referenceTaskIds", m.References)
-	w.end(m.Unknown)
-}
-
 // MarshalJSON implements json.Marshaler.
-func (m Message) MarshalJSON() ([]byte, error) { return marshal(func(w *writer) { w.message(m) }) }
+func (m Message) MarshalJSON() ([]byte, error) { return messageObject.append(nil, &m), nil }
 
 // Text returns the text parts of a message or an artifact, joined.
 func Text(parts []Part) string {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/base64"
 	"encoding/json"
 
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -58,67 +59,51 @@ func FilePart(name, mediaType string, data []byte) Part {
 	return Part{Kind: PartRaw, Raw: data, Filename: name, MediaType: mediaType}
 }
 
-// content notes that the part has a content of the kind, unless that is null.
-func (p *Part) content(v strictjson.Value, kind PartKind, err error) error {
-	switch {
-	case err != nil || v.Absent() && kind != PartData:
-		return err
-	case p.Kind != 0:
-		return wrong("a part with two contents: send exactly one of text, raw, url and data")
-	}
-	p.Kind = kind
+// contentAt is one of the contents of a part. Null is none, but for data.
+func contentAt(name string, kind PartKind, read func(*Part, strictjson.Value) error, write func(*writer, *Part)) member[Part] {
+	return member[Part]{name, func(p *Part, v strictjson.Value) error {
+		err := read(p, v)
+		switch {
+		case err != nil || v.Absent() && kind != PartData:
+			return err
+		case p.Kind != 0:
+			return wrong("a part with two contents: send exactly one of text, raw, url and data")
+		}
+		p.Kind = kind
+		return nil
+	}, func(w *writer, p *Part) {
+		if p.Kind == kind {
+			w.key(name)
+			write(w, p)
+		}
+	}}
+}
+
+func readText(p *Part, v strictjson.Value) error {
+	p.piece, _ = v.Piece()
+	return textIn(v, &p.Text)
+}
+
+func readData(p *Part, v strictjson.Value) error {
+	p.Data = v.Clone()
 	return nil
 }
 
-func (p Part) check() error {
-	if p.Kind == 0 {
-		return wrong("a part without content: send exactly one of text, raw, url and data")
-	}
-	return nil
+func writeText(w *writer, p *Part) { w.string(p.Text) }
+
+func writeRaw(w *writer, p *Part) {
+	w.b = append(base64.StdEncoding.AppendEncode(append(w.b, '"'), p.Raw), '"')
 }
 
-var partMembers = members[Part]{
-	{"text", func(p *Part, v strictjson.Value) error {
-		p.piece, _ = v.Piece()
-		return p.content(v, PartText, textIn(v, &p.Text))
-	}},
-	{"url", func(p *Part, v strictjson.Value) error { return p.content(v, PartURL, textIn(v, &p.Text)) }},
-	{"raw", func(p *Part, v strictjson.Value) error { return p.content(v, PartRaw, bytesIn(v, &p.Raw)) }},
-	{"data", func(p *Part, v strictjson.Value) error { p.Data = v.Clone(); return p.content(v, PartData, nil) }},
-	{"mediaType", func(p *Part, v strictjson.Value) error { return textIn(v, &p.MediaType) }},
-	{"filename", func(p *Part, v strictjson.Value) error { return textIn(v, &p.Filename) }},
-	{"metadata", func(p *Part, v strictjson.Value) error { return objectIn(v, &p.Metadata) }},
-}
-
-func (p *Part) read(v strictjson.Value) (err error) {
-	p.Unknown, err = partMembers.read(v, p)
-	return err
-}
-
-func (w *writer) part(p Part) {
-	w.begin()
-	switch p.Kind {
-	case PartText:
-		w.text("text", p.Text)
-	case PartURL:
-		w.text("url", p.Text)
-	case PartRaw:
-		w.bytes("raw", p.Raw)
-	case PartData:
-		w.raw("data", p.Data)
-	}
-	w.some("mediaType", p.MediaType)
-	w.some("filename", p.Filename)
-	w.raw("metadata", p.Metadata)
-	w.end(p.Unknown)
-}
+var partObject = &object[Part]{func(p *Part) *json.RawMessage { return &p.Unknown }, []member[Part]{
+	contentAt("text", PartText, readText, writeText),
+	contentAt("url", PartURL, func(p *Part, v strictjson.Value) error { return textIn(v, &p.Text) }, writeText),
+	contentAt("raw", PartRaw, func(p *Part, v strictjson.Value) error { return bytesIn(v, &p.Raw) }, writeRaw),
+	contentAt("data", PartData, readData, func(w *writer, p *Part) { w.b = append(w.b, p.Data...) }),
+	textAt("mediaType", func(p *Part) *string { return &p.MediaType }),
+	textAt("filename", func(p *Part) *string { return &p.Filename }),
+	objectAt("metadata", func(p *Part) *json.RawMessage { return &p.Metadata }),
+}}
 
 // MarshalJSON implements json.Marshaler.
-func (p Part) MarshalJSON() ([]byte, error) { return marshal(func(w *writer) { w.part(p) }) }
-
-// marshal returns what write wrote.
-func marshal(write func(*writer)) ([]byte, error) {
-	var w writer
-	write(&w)
-	return w.b, nil
-}
+func (p Part) MarshalJSON() ([]byte, error) { return partObject.append(nil, &p), nil }

@@ -125,14 +125,12 @@ func timeIn(v strictjson.Value, into *time.Time) error {
 	return nil
 }
 
-// textsIn reads a list of strings.
-func textsIn(v strictjson.Value, into *[]string) error {
-	return listIn(v, into, func(s *string, v strictjson.Value) error {
-		if v.Kind() != strictjson.String {
-			return wrong("want a string, got %s", v.Kind())
-		}
-		return textIn(v, s)
-	})
+// itemIn reads a string of a list.
+func itemIn(into *string, v strictjson.Value) error {
+	if v.Kind() != strictjson.String {
+		return wrong("want a string, got %s", v.Kind())
+	}
+	return textIn(v, into)
 }
 
 // listIn reads a list; null leaves it nil.
@@ -154,68 +152,4 @@ func listIn[T any](v strictjson.Value, into *[]T, read func(*T, strictjson.Value
 	}
 	*into = all
 	return nil
-}
-
-// valueIn reads an object; null leaves it empty.
-func valueIn[T any](v strictjson.Value, into *T, read func(*T, strictjson.Value) error) error {
-	if v.Absent() {
-		return nil
-	}
-	return read(into, v)
-}
-
-// oneIn reads an object into a new T; null leaves nil.
-func oneIn[T any](v strictjson.Value, into **T, read func(*T, strictjson.Value) error) error {
-	if v.Absent() {
-		return nil
-	}
-	t := new(T)
-	if err := read(t, v); err != nil {
-		return err
-	}
-	*into = t
-	return nil
-}
-
-// members are the members that an object which becomes a T may have, each with its reader. None
-// of them must be there: that is for the check of what was read.
-type members[T any] []struct {
-	name string
-	read func(*T, strictjson.Value) error
-}
-
-// read reads an object, and returns its other members as an object, nil for none. One whose name
-// differs from a known one only in case is an error, since two readers could understand it
-// differently.
-func (ms members[T]) read(v strictjson.Value, into *T) (unknown json.RawMessage, err error) {
-	if err := wantObject(v); err != nil {
-		return nil, err
-	}
-member:
-	for key, value := range v.Members() {
-		for i := range ms {
-			if string(key) != ms[i].name {
-				continue
-			}
-			if err := ms[i].read(into, value); err != nil {
-				return nil, under(ms[i].name, err)
-			}
-			continue member
-		}
-		for i := range ms {
-			if len(key) == len(ms[i].name) && strings.EqualFold(string(key), ms[i].name) {
-				return nil, wrong("unknown key %q: write it as %q", key, ms[i].name)
-			}
-		}
-		sep := byte(',')
-		if unknown == nil {
-			sep = '{'
-		}
-		unknown = append(strictjson.AppendString(append(unknown, sep), string(key)), ':')
-		unknown = append(unknown, value.Raw()...)
-	}
-	if unknown != nil {
-		unknown = append(unknown, '}')
-	}
-	return unknown, nil
 }

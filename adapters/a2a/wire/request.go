@@ -27,16 +27,18 @@ type Configuration struct {
 	Push                *PushConfig `json:"taskPushNotificationConfig,omitempty"`
 }
 
-var sendRequestMembers = members[SendRequest]{
-	{"tenant", func(r *SendRequest, v strictjson.Value) error { return textIn(v, &r.Tenant) }},
-	{"message", func(r *SendRequest, v strictjson.Value) error { return valueIn(v, &r.Message, (*Message).read) }},
-	{"configuration", func(r *SendRequest, v strictjson.Value) error { return v.Decode(&r.Configuration) }},
-	{"metadata", func(r *SendRequest, v strictjson.Value) error { return objectIn(v, &r.Metadata) }},
-}
+var sendRequestObject = &object[SendRequest]{func(r *SendRequest) *json.RawMessage { return &r.Unknown }, []member[SendRequest]{
+	textAt("tenant", func(r *SendRequest) *string { return &r.Tenant }),
+	valueAt("message", func(r *SendRequest) *Message { return &r.Message }, messageObject),
+	{"configuration", func(r *SendRequest, v strictjson.Value) error { return v.Decode(&r.Configuration) }, func(w *writer, r *SendRequest) {
+		w.raw("configuration", strictjson.Encode(r.Configuration))
+	}},
+	objectAt("metadata", func(r *SendRequest) *json.RawMessage { return &r.Metadata }),
+}}
 
 // ReadSendRequest reads the request of SendMessage or SendStreamingMessage.
 func ReadSendRequest(v strictjson.Value) (r SendRequest, err error) {
-	if r.Unknown, err = sendRequestMembers.read(v, &r); err != nil {
+	if err := sendRequestObject.read(&r, v); err != nil {
 		return r, err
 	}
 	if err := r.Configuration.check(); err != nil {
@@ -63,36 +65,7 @@ func checkLength(n *int) error {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (r SendRequest) MarshalJSON() ([]byte, error) {
-	configuration, err := Marshal(r.Configuration)
-	if err != nil {
-		return nil, err
-	}
-	return marshal(func(w *writer) {
-		w.begin()
-		w.some("tenant", r.Tenant)
-		w.key("message")
-		w.message(r.Message)
-		w.raw("configuration", configuration)
-		w.raw("metadata", r.Metadata)
-		w.end(r.Unknown)
-	})
-}
-
-// GetTaskRequest is the request of GetTask. An unset HistoryLength leaves the number of
-// messages to the server.
-type GetTaskRequest struct {
-	Tenant        string `json:"tenant,omitempty"`
-	ID            string `json:"id"`
-	HistoryLength *int   `json:"historyLength,omitempty"`
-}
-
-func (r GetTaskRequest) check() error {
-	if r.ID == "" {
-		return missing("id", "name the task")
-	}
-	return checkLength(r.HistoryLength)
-}
+func (r SendRequest) MarshalJSON() ([]byte, error) { return sendRequestObject.append(nil, &r), nil }
 
 // ListTasksRequest is the request of ListTasks (section 3.1.4).
 type ListTasksRequest struct {
@@ -145,19 +118,21 @@ type ListTasksResponse struct {
 	TotalSize     int    `json:"totalSize"`
 }
 
-// TaskRequest is the request of CancelTask and SubscribeToTask. The metadata of
-// SubscribeToTask is that of [CursorExtension].
+// TaskRequest is the request of GetTask, CancelTask and SubscribeToTask. An unset HistoryLength
+// leaves the number of messages to the server. The metadata of SubscribeToTask is that of
+// [CursorExtension].
 type TaskRequest struct {
-	Tenant   string          `json:"tenant,omitempty"`
-	ID       string          `json:"id"`
-	Metadata json.RawMessage `json:"metadata,omitempty"`
+	Tenant        string          `json:"tenant,omitempty"`
+	ID            string          `json:"id"`
+	HistoryLength *int            `json:"historyLength,omitempty"`
+	Metadata      json.RawMessage `json:"metadata,omitempty"`
 }
 
 func (r TaskRequest) check() error {
 	if r.ID == "" {
 		return missing("id", "name the task")
 	}
-	return nil
+	return checkLength(r.HistoryLength)
 }
 
 // Cursor returns the cursor of [CursorExtension] in the metadata; "" for none.
@@ -226,39 +201,32 @@ func checkHeader(member, text string) error {
 	return nil
 }
 
-// PushRequest is the request to get or delete a push notification configuration.
+// PushRequest is the request to list the push notification configurations of a task, or with an
+// ID to get or delete one.
 type PushRequest struct {
-	Tenant string `json:"tenant,omitempty"`
-	TaskID string `json:"taskId"`
-	ID     string `json:"id"`
-}
-
-func (r PushRequest) check() error {
-	switch {
-	case r.TaskID == "":
-		return missing("taskId", "name the task")
-	case r.ID == "":
-		return missing("id", "name the configuration")
-	}
-	return nil
-}
-
-// ListPushRequest is the request to list the push notification configurations of a task.
-type ListPushRequest struct {
 	Tenant    string `json:"tenant,omitempty"`
 	TaskID    string `json:"taskId"`
+	ID        string `json:"id,omitempty"`
 	PageSize  int    `json:"pageSize,omitempty"`
 	PageToken string `json:"pageToken,omitempty"`
 }
 
-func (r ListPushRequest) check() error {
+func (r PushRequest) check() error {
 	if r.TaskID == "" {
 		return missing("taskId", "name the task")
 	}
 	return nil
 }
 
-// ListPushResponse is the answer to a ListPushRequest.
+// CheckID returns the error for a request that has to name a configuration and does not.
+func (r PushRequest) CheckID() error {
+	if r.ID == "" {
+		return missing("id", "name the configuration")
+	}
+	return nil
+}
+
+// ListPushResponse is the answer to a [PushRequest] without an ID.
 type ListPushResponse struct {
 	Configs       []PushConfig `json:"configs"`
 	NextPageToken string       `json:"nextPageToken"`
@@ -273,7 +241,7 @@ func (CardRequest) check() error { return nil }
 
 // Request is what [Read] reads.
 type Request interface {
-	GetTaskRequest | ListTasksRequest | TaskRequest | PushConfig | PushRequest | ListPushRequest | CardRequest
+	ListTasksRequest | TaskRequest | PushConfig | PushRequest | CardRequest
 	check() error
 }
 

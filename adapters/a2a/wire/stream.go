@@ -15,26 +15,12 @@ type StatusUpdate struct {
 	Unknown   json.RawMessage
 }
 
-var statusUpdateMembers = members[StatusUpdate]{
-	{"taskId", func(u *StatusUpdate, v strictjson.Value) error { return textIn(v, &u.TaskID) }},
-	{"contextId", func(u *StatusUpdate, v strictjson.Value) error { return textIn(v, &u.ContextID) }},
-	{"status", func(u *StatusUpdate, v strictjson.Value) error { return valueIn(v, &u.Status, (*Status).read) }},
-	{"metadata", func(u *StatusUpdate, v strictjson.Value) error { return objectIn(v, &u.Metadata) }},
-}
-
-func (u *StatusUpdate) read(v strictjson.Value) (err error) {
-	u.Unknown, err = statusUpdateMembers.read(v, u)
-	return err
-}
-
-func (w *writer) statusUpdate(u StatusUpdate) {
-	w.begin()
-	w.some("taskId", u.TaskID)
-	w.some("contextId", u.ContextID)
-	w.status(u.Status)
-	w.raw("metadata", u.Metadata)
-	w.end(u.Unknown)
-}
+var statusUpdateObject = &object[StatusUpdate]{func(u *StatusUpdate) *json.RawMessage { return &u.Unknown }, []member[StatusUpdate]{
+	textAt("taskId", func(u *StatusUpdate) *string { return &u.TaskID }),
+	textAt("contextId", func(u *StatusUpdate) *string { return &u.ContextID }),
+	valueAt("status", func(u *StatusUpdate) *Status { return &u.Status }, statusObject),
+	objectAt("metadata", func(u *StatusUpdate) *json.RawMessage { return &u.Metadata }),
+}}
 
 // ArtifactUpdate adds an artifact to a task, or parts to one (section 4.2.2). With Append the
 // parts follow those that the artifact has; they are never joined.
@@ -48,31 +34,14 @@ type ArtifactUpdate struct {
 	Unknown   json.RawMessage
 }
 
-var artifactUpdateMembers = members[ArtifactUpdate]{
-	{"taskId", func(u *ArtifactUpdate, v strictjson.Value) error { return textIn(v, &u.TaskID) }},
-	{"contextId", func(u *ArtifactUpdate, v strictjson.Value) error { return textIn(v, &u.ContextID) }},
-	{"artifact", func(u *ArtifactUpdate, v strictjson.Value) error { return valueIn(v, &u.Artifact, (*Artifact).read) }},
-	{"append", func(u *ArtifactUpdate, v strictjson.Value) error { return flagIn(v, &u.Append) }},
-	{"lastChunk", func(u *ArtifactUpdate, v strictjson.Value) error { return flagIn(v, &u.LastChunk) }},
-	{"metadata", func(u *ArtifactUpdate, v strictjson.Value) error { return objectIn(v, &u.Metadata) }},
-}
-
-func (u *ArtifactUpdate) read(v strictjson.Value) (err error) {
-	u.Unknown, err = artifactUpdateMembers.read(v, u)
-	return err
-}
-
-func (w *writer) artifactUpdate(u ArtifactUpdate) {
-	w.begin()
-	w.some("taskId", u.TaskID)
-	w.some("contextId", u.ContextID)
-	w.key("artifact")
-	w.artifact(u.Artifact)
-	w.flag("append", u.Append)
-	w.flag("lastChunk", u.LastChunk)
-	w.raw("metadata", u.Metadata)
-	w.end(u.Unknown)
-}
+var artifactUpdateObject = &object[ArtifactUpdate]{func(u *ArtifactUpdate) *json.RawMessage { return &u.Unknown }, []member[ArtifactUpdate]{
+	textAt("taskId", func(u *ArtifactUpdate) *string { return &u.TaskID }),
+	textAt("contextId", func(u *ArtifactUpdate) *string { return &u.ContextID }),
+	valueAt("artifact", func(u *ArtifactUpdate) *Artifact { return &u.Artifact }, artifactObject),
+	flagAt("append", func(u *ArtifactUpdate) *bool { return &u.Append }),
+	flagAt("lastChunk", func(u *ArtifactUpdate) *bool { return &u.LastChunk }),
+	objectAt("metadata", func(u *ArtifactUpdate) *json.RawMessage { return &u.Metadata }),
+}}
 
 // StreamResponse is an item of a stream, the answer to SendMessage, and the body of a push
 // notification (section 3.2.3): exactly one of its four members. An item of a kind that is
@@ -87,33 +56,29 @@ type StreamResponse struct {
 	spare *ArtifactUpdate // memory for ArtifactUpdate; nil for new memory
 }
 
-var streamResponseMembers = members[StreamResponse]{
-	{"task", func(r *StreamResponse, v strictjson.Value) error { return oneIn(v, &r.Task, (*Task).read) }},
-	{"message", func(r *StreamResponse, v strictjson.Value) error { return oneIn(v, &r.Message, (*Message).read) }},
-	{"statusUpdate", func(r *StreamResponse, v strictjson.Value) error {
-		return oneIn(v, &r.StatusUpdate, (*StatusUpdate).read)
-	}},
-	{"artifactUpdate", func(r *StreamResponse, v strictjson.Value) error {
-		return r.readArtifactUpdate(v)
-	}},
-}
+var streamObject = &object[StreamResponse]{func(r *StreamResponse) *json.RawMessage { return &r.Unknown }, []member[StreamResponse]{
+	oneAt("task", func(r *StreamResponse) **Task { return &r.Task }, taskObject),
+	oneAt("message", func(r *StreamResponse) **Message { return &r.Message }, messageObject),
+	oneAt("statusUpdate", func(r *StreamResponse) **StatusUpdate { return &r.StatusUpdate }, statusUpdateObject),
+	spared(oneAt("artifactUpdate", func(r *StreamResponse) **ArtifactUpdate { return &r.ArtifactUpdate }, artifactUpdateObject)),
+}}
 
-func (r *StreamResponse) read(v strictjson.Value) (err error) {
-	r.Unknown, err = streamResponseMembers.read(v, r)
-	return err
-}
-
-func (r *StreamResponse) readArtifactUpdate(v strictjson.Value) error {
-	if r.spare == nil || v.Absent() {
-		return oneIn(v, &r.ArtifactUpdate, (*ArtifactUpdate).read)
-	}
-	u := r.spare
-	*u = ArtifactUpdate{Artifact: Artifact{Parts: u.Artifact.Parts[:0]}}
-	if err := u.read(v); err != nil {
+// spared is the update of an artifact, read into spare memory if there is some.
+func spared(m member[StreamResponse]) member[StreamResponse] {
+	anew := m.read
+	m.read = func(r *StreamResponse, v strictjson.Value) error {
+		if r.spare == nil || v.Absent() {
+			return anew(r, v)
+		}
+		u := r.spare
+		*u = ArtifactUpdate{Artifact: Artifact{Parts: u.Artifact.Parts[:0]}}
+		err := artifactUpdateObject.read(u, v)
+		if err == nil {
+			r.ArtifactUpdate = u
+		}
 		return err
 	}
-	r.ArtifactUpdate = u
-	return nil
+	return m
 }
 
 // ItemReader reads the items of a stream, one after the other. It uses the memory of an update
@@ -123,7 +88,7 @@ type ItemReader struct{ update ArtifactUpdate }
 // Read is [ReadStreamResponse]. The ArtifactUpdate is valid until the next call.
 func (i *ItemReader) Read(v strictjson.Value) (StreamResponse, error) {
 	r := StreamResponse{spare: &i.update}
-	err := r.read(v)
+	err := streamObject.read(&r, v)
 	if r.spare = nil; err != nil {
 		return r, err
 	}
@@ -165,39 +130,14 @@ func (r StreamResponse) check() error {
 // ReadStreamResponse reads an item of a stream or the answer to SendMessage.
 func ReadStreamResponse(v strictjson.Value) (StreamResponse, error) {
 	var r StreamResponse
-	if err := r.read(v); err != nil {
+	if err := streamObject.read(&r, v); err != nil {
 		return r, err
 	}
 	return r, r.check()
 }
 
-func (w *writer) streamResponse(r StreamResponse) {
-	w.begin()
-	if r.Task != nil {
-		w.key("task")
-		w.task(*r.Task)
-	}
-	if r.Message != nil {
-		w.key("message")
-		w.message(*r.Message)
-	}
-	if r.StatusUpdate != nil {
-		w.key("statusUpdate")
-		w.statusUpdate(*r.StatusUpdate)
-	}
-	if r.ArtifactUpdate != nil {
-		w.key("artifactUpdate")
-		w.artifactUpdate(*r.ArtifactUpdate)
-	}
-	w.end(r.Unknown)
-}
-
 // AppendJSON appends the item to b.
-func (r StreamResponse) AppendJSON(b []byte) []byte {
-	w := writer{b}
-	w.streamResponse(r)
-	return w.b
-}
+func (r *StreamResponse) AppendJSON(b []byte) []byte { return streamObject.append(b, r) }
 
 // MarshalJSON implements json.Marshaler.
 func (r StreamResponse) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil), nil }

@@ -45,16 +45,11 @@ type Status struct {
 	Unknown json.RawMessage
 }
 
-var statusMembers = members[Status]{
-	{"state", func(s *Status, v strictjson.Value) error { return textIn(v, (*string)(&s.State)) }},
-	{"message", func(s *Status, v strictjson.Value) error { return oneIn(v, &s.Message, (*Message).read) }},
-	{"timestamp", func(s *Status, v strictjson.Value) error { return timeIn(v, &s.At) }},
-}
-
-func (s *Status) read(v strictjson.Value) (err error) {
-	s.Unknown, err = statusMembers.read(v, s)
-	return err
-}
+var statusObject = &object[Status]{func(s *Status) *json.RawMessage { return &s.Unknown }, []member[Status]{
+	textAt("state", func(s *Status) *State { return &s.State }),
+	oneAt("message", func(s *Status) **Message { return &s.Message }, messageObject),
+	timeAt("timestamp", func(s *Status) *time.Time { return &s.At }),
+}}
 
 func (s Status) check() error {
 	if s.State == "" {
@@ -68,18 +63,6 @@ func (s Status) check() error {
 	return nil
 }
 
-func (w *writer) status(s Status) {
-	w.key("status")
-	w.begin()
-	w.some("state", string(s.State))
-	if s.Message != nil {
-		w.key("message")
-		w.message(*s.Message)
-	}
-	w.time("timestamp", s.At)
-	w.end(s.Unknown)
-}
-
 // Artifact is a result of a task (section 4.1.7).
 type Artifact struct {
 	ID          string // artifactId
@@ -91,18 +74,20 @@ type Artifact struct {
 	Unknown     json.RawMessage
 }
 
-var artifactMembers = members[Artifact]{
-	{"artifactId", func(a *Artifact, v strictjson.Value) error { return textIn(v, &a.ID) }},
-	{"name", func(a *Artifact, v strictjson.Value) error { return textIn(v, &a.Name) }},
-	{"description", func(a *Artifact, v strictjson.Value) error { return textIn(v, &a.Description) }},
-	{"parts", func(a *Artifact, v strictjson.Value) error { return listIn(v, &a.Parts, (*Part).read) }},
-	{"metadata", func(a *Artifact, v strictjson.Value) error { return objectIn(v, &a.Metadata) }},
-	{"extensions", func(a *Artifact, v strictjson.Value) error { return textsIn(v, &a.Extensions) }},
-}
+var artifactObject = &object[Artifact]{func(a *Artifact) *json.RawMessage { return &a.Unknown }, []member[Artifact]{
+	textAt("artifactId", func(a *Artifact) *string { return &a.ID }),
+	textAt("name", func(a *Artifact) *string { return &a.Name }),
+	textAt("description", func(a *Artifact) *string { return &a.Description }),
+	partsAt(func(a *Artifact) *[]Part { return &a.Parts }),
+	objectAt("metadata", func(a *Artifact) *json.RawMessage { return &a.Metadata }),
+	textsAt("extensions", func(a *Artifact) *[]string { return &a.Extensions }),
+}}
 
-func (a *Artifact) read(v strictjson.Value) (err error) {
-	a.Unknown, err = artifactMembers.read(v, a)
-	return err
+// partsAt are the parts of an artifact, which are always written.
+func partsAt(at func(*Artifact) *[]Part) member[Artifact] {
+	m := listAt("parts", at, partObject)
+	m.write = func(w *writer, a *Artifact) { list(w, "parts", *at(a), partObject.write) }
+	return m
 }
 
 // check accepts an artifact without parts: a last chunk may have nothing to add.
@@ -111,17 +96,6 @@ func (a Artifact) check() error {
 		return missing("artifactId", "name the artifact")
 	}
 	return checkParts(a.Parts)
-}
-
-func (w *writer) artifact(a Artifact) {
-	w.begin()
-	w.some("artifactId", a.ID)
-	w.some("name", a.Name)
-	w.some("description", a.Description)
-	w.parts(a.Parts)
-	w.raw("metadata", a.Metadata)
-	w.texts("extensions", a.Extensions)
-	w.end(a.Unknown)
 }
 
 // Task is a unit of work (section 4.1.1).
@@ -135,19 +109,14 @@ type Task struct {
 	Unknown   json.RawMessage
 }
 
-var taskMembers = members[Task]{
-	{"id", func(t *Task, v strictjson.Value) error { return textIn(v, &t.ID) }},
-	{"contextId", func(t *Task, v strictjson.Value) error { return textIn(v, &t.ContextID) }},
-	{"status", func(t *Task, v strictjson.Value) error { return valueIn(v, &t.Status, (*Status).read) }},
-	{"artifacts", func(t *Task, v strictjson.Value) error { return listIn(v, &t.Artifacts, (*Artifact).read) }},
-	{"history", func(t *Task, v strictjson.Value) error { return listIn(v, &t.History, (*Message).read) }},
-	{"metadata", func(t *Task, v strictjson.Value) error { return objectIn(v, &t.Metadata) }},
-}
-
-func (t *Task) read(v strictjson.Value) (err error) {
-	t.Unknown, err = taskMembers.read(v, t)
-	return err
-}
+var taskObject = &object[Task]{func(t *Task) *json.RawMessage { return &t.Unknown }, []member[Task]{
+	textAt("id", func(t *Task) *string { return &t.ID }),
+	textAt("contextId", func(t *Task) *string { return &t.ContextID }),
+	valueAt("status", func(t *Task) *Status { return &t.Status }, statusObject),
+	listAt("artifacts", func(t *Task) *[]Artifact { return &t.Artifacts }, artifactObject),
+	listAt("history", func(t *Task) *[]Message { return &t.History }, messageObject),
+	objectAt("metadata", func(t *Task) *json.RawMessage { return &t.Metadata }),
+}}
 
 func (t Task) check() error {
 	if t.ID == "" {
@@ -161,23 +130,8 @@ func (t Task) check() error {
 	return t.Status.check()
 }
 
-func (w *writer) task(t Task) {
-	w.begin()
-	w.some("id", t.ID)
-	w.some("contextId", t.ContextID)
-	w.status(t.Status)
-	if len(t.Artifacts) > 0 {
-		list(w, "artifacts", t.Artifacts, (*writer).artifact)
-	}
-	if len(t.History) > 0 {
-		list(w, "history", t.History, (*writer).message)
-	}
-	w.raw("metadata", t.Metadata)
-	w.end(t.Unknown)
-}
-
 // MarshalJSON implements json.Marshaler.
-func (t Task) MarshalJSON() ([]byte, error) { return marshal(func(w *writer) { w.task(t) }) }
+func (t Task) MarshalJSON() ([]byte, error) { return taskObject.append(nil, &t), nil }
 
 // UnmarshalJSON implements json.Unmarshaler, strictly.
 func (t *Task) UnmarshalJSON(text []byte) error {
@@ -192,7 +146,7 @@ func (t *Task) UnmarshalJSON(text []byte) error {
 // ReadTask reads a task, such as the result of GetTask.
 func ReadTask(v strictjson.Value) (Task, error) {
 	var t Task
-	if err := t.read(v); err != nil {
+	if err := taskObject.read(&t, v); err != nil {
 		return t, err
 	}
 	return t, t.check()

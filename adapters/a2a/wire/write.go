@@ -2,9 +2,7 @@ package wire
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -35,42 +33,9 @@ func (w *writer) key(key string) {
 	w.b = append(append(append(w.b, '"'), key...), '"', ':')
 }
 
-func (w *writer) begin() { w.b = append(w.b, '{') }
+func (w *writer) string(s string) { w.b = strictjson.AppendString(w.b, s) }
 
-// end ends an object, after the members of unknown, which is an object or nil.
-func (w *writer) end(unknown json.RawMessage) {
-	if inner := bytes.TrimSpace(unknown); len(inner) > 2 && inner[0] == '{' {
-		if inner = bytes.TrimSpace(inner[1 : len(inner)-1]); len(inner) > 0 {
-			if w.b[len(w.b)-1] != '{' {
-				w.b = append(w.b, ',')
-			}
-			w.b = append(w.b, inner...)
-		}
-	}
-	w.b = append(w.b, '}')
-}
-
-func (w *writer) text(key, s string) {
-	w.key(key)
-	w.b = strictjson.AppendString(w.b, s)
-}
-
-// some writes a string unless it is empty.
-func (w *writer) some(key, s string) {
-	if s != "" {
-		w.text(key, s)
-	}
-}
-
-// flag writes true, or nothing.
-func (w *writer) flag(key string, on bool) {
-	if on {
-		w.key(key)
-		w.b = append(w.b, "true"...)
-	}
-}
-
-// raw writes a value that is JSON already, if there is one.
+// raw writes a member whose value is JSON already, if there is one.
 func (w *writer) raw(key string, v json.RawMessage) {
 	if len(v) > 0 {
 		w.key(key)
@@ -78,35 +43,15 @@ func (w *writer) raw(key string, v json.RawMessage) {
 	}
 }
 
-func (w *writer) bytes(key string, v []byte) {
-	w.key(key)
-	w.b = append(w.b, '"')
-	w.b = append(base64.StdEncoding.AppendEncode(w.b, v), '"')
-}
-
-func (w *writer) time(key string, t time.Time) {
-	if !t.IsZero() {
-		w.key(key)
-		w.b = append(t.UTC().AppendFormat(append(w.b, '"'), TimeFormat), '"')
-	}
-}
-
-// texts writes a list of strings unless it is empty.
-func (w *writer) texts(key string, all []string) {
-	if len(all) > 0 {
-		list(w, key, all, func(w *writer, s string) { w.b = strictjson.AppendString(w.b, s) })
-	}
-}
-
 // list writes a list.
-func list[T any](w *writer, key string, all []T, write func(*writer, T)) {
+func list[T any](w *writer, key string, all []T, write func(*writer, *T)) {
 	w.key(key)
 	w.b = append(w.b, '[')
-	for i, v := range all {
+	for i := range all {
 		if i > 0 {
 			w.b = append(w.b, ',')
 		}
-		write(w, v)
+		write(w, &all[i])
 	}
 	w.b = append(w.b, ']')
 }
