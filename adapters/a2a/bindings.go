@@ -1,39 +1,17 @@
 package a2a
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
-	"os"
-	"slices"
 	"strconv"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
-	"github.com/dragoman-hub/dragoman/core/suggest"
 )
-
-// operations are the methods of both bindings. An operation returns its result, or nil if it
-// has answered with a stream.
-var operations = map[string]func(*call, strictjson.Value) (json.RawMessage, error){
-	wire.MethodSend:         (*call).send,
-	wire.MethodStream:       (*call).sendStreaming,
-	wire.MethodGetTask:      (*call).getTask,
-	wire.MethodListTasks:    (*call).listTasks,
-	wire.MethodCancelTask:   (*call).cancelTask,
-	wire.MethodSubscribe:    (*call).subscribe,
-	wire.MethodCreatePush:   (*call).createPush,
-	wire.MethodGetPush:      (*call).getPush,
-	wire.MethodListPush:     (*call).listPush,
-	wire.MethodDeletePush:   (*call).deletePush,
-	wire.MethodExtendedCard: (*call).extendedCard,
-}
 
 // serveRPC answers a request of the JSON-RPC binding (section 9).
 func (s *Server) serveRPC(c *call) error {
@@ -55,9 +33,9 @@ func (s *Server) serveRPC(c *call) error {
 	if err := c.checkVersion(); err != nil {
 		return err
 	}
-	operate := operations[m.Method]
-	if operate == nil {
-		return wire.MethodNotFound(unknownMethod(m.Method))
+	operate, err := methodNamed(m.Method)
+	if err != nil {
+		return err
 	}
 	params := m.Params
 	if !params.Exists() {
@@ -66,33 +44,8 @@ func (s *Server) serveRPC(c *call) error {
 	return c.serve(operate, params)
 }
 
-// noParams are the params of a request without any.
-var noParams = strictjson.ParseValid([]byte("{}"))
-
-// oldMethods are methods of A2A 0.3 by their names in 1.0.
-var oldMethods = map[string]string{
-	"message/send": "SendMessage", "message/stream": "SendStreamingMessage",
-	"tasks/get": "GetTask", "tasks/cancel": "CancelTask", "tasks/resubscribe": "SubscribeToTask",
-}
-
-func unknownMethod(method string) string {
-	text := "unknown method " + strconv.Quote(shorten(method))
-	if now := oldMethods[method]; now != "" {
-		return text + ": in A2A 1.0 it is " + now
-	}
-	names := make([]string, 0, len(operations))
-	for name := range operations {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	if near := suggest.Nearest(method, names); near != "" {
-		return text + "; did you mean " + near + "?"
-	}
-	return text
-}
-
 // serve performs an operation and answers with its result.
-func (c *call) serve(operate func(*call, strictjson.Value) (json.RawMessage, error), params strictjson.Value) error {
+func (c *call) serve(operate operation, params strictjson.Value) error {
 	result, err := operate(c, params)
 	if err != nil || result == nil {
 		return err
@@ -110,95 +63,11 @@ func (s *Server) serveREST(c *call, to destination) error {
 	if err := c.checkVersion(); err != nil {
 		return err
 	}
-	params, err := c.params(to)
+	params, err := c.params(to.method, to.members)
 	if err != nil {
 		return err
 	}
-	return c.serve(operations[to.operation], params)
-}
-
-// params returns the request of an operation from its path, its query and its body, in the
-// form that the JSON-RPC binding has.
-func (c *call) params(to destination) (strictjson.Value, error) {
-	query := c.r.URL.Query()
-	switch to.operation {
-	case wire.MethodSend, wire.MethodStream:
-		return c.readBody()
-	case wire.MethodCreatePush:
-		v, err := c.readBody()
-		if err != nil || v.Kind() != strictjson.Object {
-			return v, err
-		}
-		return wire.Parse(v.Set(strictjson.Field{Key: "taskId", Value: strictjson.AppendString(nil, to.task)}))
-	case wire.MethodCancelTask, wire.MethodSubscribe:
-		v := noParams
-		if c.r.Method == http.MethodPost {
-			body, err := c.body()
-			if err != nil {
-				return v, err
-			}
-			if len(body) > 0 {
-				if v, err = wire.Parse(body); err != nil {
-					return v, wire.ParseError(err.Error())
-				}
-			}
-		}
-		return wire.Parse(v.Set(strictjson.Field{Key: "id", Value: strictjson.AppendString(nil, to.task)}))
-	case wire.MethodGetTask:
-		return fromQuery(query, map[string]string{"id": to.task}, "historyLength")
-	case wire.MethodListTasks:
-		return fromQuery(query, nil, "contextId", "status", "pageSize", "pageToken", "historyLength", "statusTimestampAfter", "includeArtifacts")
-	case wire.MethodListPush:
-		return fromQuery(query, map[string]string{"taskId": to.task}, "pageSize", "pageToken")
-	case wire.MethodGetPush, wire.MethodDeletePush:
-		return fromQuery(query, map[string]string{"taskId": to.task, "id": to.config})
-	}
-	return noParams, nil
-}
-
-// fromQuery returns a request with members of the path and of the query. Of the query,
-// numbers and booleans are taken as such where a member is one.
-func fromQuery(query url.Values, path map[string]string, names ...string) (strictjson.Value, error) {
-	members := map[string]any{}
-	for name, value := range path {
-		members[name] = value
-	}
-	for _, name := range names {
-		value := query.Get(name)
-		switch name {
-		case "pageSize", "historyLength":
-			if n, err := strconv.Atoi(value); err == nil {
-				members[name] = n
-				continue
-			}
-		case "includeArtifacts":
-			if on, err := strconv.ParseBool(value); err == nil {
-				members[name] = on
-				continue
-			}
-		}
-		if value != "" {
-			members[name] = value // the request says what it wants instead
-		}
-	}
-	text, err := wire.Marshal(members)
-	if err != nil {
-		return strictjson.Value{}, err
-	}
-	return wire.Parse(text)
-}
-
-// readBody reads the body as JSON.
-func (c *call) readBody() (strictjson.Value, error) {
-	body, err := c.body()
-	if err != nil {
-		return strictjson.Value{}, err
-	}
-	v, err := wire.Parse(body)
-	if err != nil {
-		return v, wire.ParseError(err.Error())
-	}
-	return v, nil
+	return c.serve(to.method.run, params)
 }
 
 // body reads the whole body.
@@ -209,20 +78,14 @@ func (c *call) body() ([]byte, error) {
 			return nil, wire.NewError(wire.ReasonContentType, "unsupported Content-Type "+strconv.Quote(shorten(header))+": send JSON with Content-Type: "+wire.MediaJSON)
 		}
 	}
-	o := c.server.opts
-	rc := http.NewResponseController(c.w)
-	_ = rc.SetReadDeadline(time.Now().Add(o.WriteTimeout)) // not every ResponseWriter supports it
-	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, int64(o.MaxBodyBytes)))
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, int64(c.server.opts.MaxBodyBytes)))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
 		return nil, core.NewFault(core.CodeTooLarge, "the body has more than %d bytes: send less, files included, or a part with a url; the setting a2a.body_bytes sets the limit", over.Limit)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, core.NewFault(core.CodeTimeout, "the body took longer than %s: send it faster", o.WriteTimeout)
 	case err != nil:
 		return nil, core.NewFault(core.CodeInvalid, "the body could not be read to its end").Because(err)
 	}
-	_ = rc.SetReadDeadline(time.Time{}) // the answer may take longer than the server allows for a request
 	return body, nil
 }
 
@@ -262,7 +125,7 @@ func (c *call) write(status int, media string, document []byte) {
 	c.answered = true
 	setHeaders(c.w, media)
 	c.w.WriteHeader(status)
-	_, _ = c.outlet().Write(document) // the client may have gone
+	_, _ = c.w.Write(document) // the client may have gone
 }
 
 func setHeaders(w http.ResponseWriter, media string) {

@@ -40,7 +40,8 @@ func NewFeed(t *task.Task, cursors bool) Feed {
 
 // Write returns the bytes of an event; they are valid until the next call.
 func (f Feed) Write(e core.Event) []byte {
-	f.f.buf = f.f.buf[:0]
+	out := f.f.out.(*events)
+	out.buf = out.buf[:0]
 	f.f.event(e)
-	return f.f.buf
+	return out.buf
 }

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -18,9 +18,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/schemas"
+	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
-// fixture is a hub behind a real HTTP server on loopback.
+// fixture is a hub behind the HTTP server of the program on loopback.
 type fixture struct {
 	t      *testing.T
 	hub    *hub.Hub
@@ -31,6 +32,23 @@ type fixture struct {
 }
 
 func start(t *testing.T, opts a2a.Options) *fixture {
+	t.Helper()
+	return startBehind(t, opts, web.Options{})
+}
+
+// unread is a listener whose connections have small buffers, so that a client that reads nothing
+// blocks writes soon.
+type unread struct{ net.Listener }
+
+func (l unread) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		_ = conn.(*net.TCPConn).SetWriteBuffer(128 << 10)
+	}
+	return conn, err
+}
+
+func startBehind(t *testing.T, opts a2a.Options, at web.Options) *fixture {
 	t.Helper()
 	f := &fixture{t: t, hub: coretest.NewHub(t, hub.Options{}), left: make(chan string, 1024)}
 	opts.Principal = func(r *http.Request) (core.Principal, error) {
@@ -46,20 +64,28 @@ func start(t *testing.T, opts a2a.Options) *fixture {
 	opts.Version = "1.2.3"
 	handler := a2a.New(f.hub, opts)
 	f.server = handler
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	at.MaxBodyBytes = math.MaxInt64 // as in the program: handlers have limits of their own
+	srv := web.New(at)
+	srv.Router().HandleFunc("/*", func(w http.ResponseWriter, r *http.Request) {
 		defer func() { f.left <- r.URL.Path }()
 		handler.ServeHTTP(w, r)
-	}))
-	srv.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-		_ = conn.(*net.TCPConn).SetWriteBuffer(128 << 10) // so that a client that reads nothing blocks writes soon
-		return ctx
+	})
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	srv.Start()
+	over := make(chan error, 1)
+	go func() { over <- srv.Serve(unread{l}) }()
 	t.Cleanup(func() {
-		srv.Close()
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = srv.Stop(ctx) // it cuts off what a test has left open
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
 		handler.Close()
 	})
-	f.url = srv.URL
+	f.url = "http://" + l.Addr().String()
 	return f
 }
 

@@ -15,7 +15,6 @@ const (
 	DefaultDeadline     = 4 * time.Hour
 	DefaultMaxBodyBytes = 1_000_000
 	DefaultKeepAlive    = 15 * time.Second
-	DefaultWriteTimeout = 30 * time.Second
 	DefaultKeepIDs      = 300 * time.Second
 )
 
@@ -39,9 +38,6 @@ type Options struct {
 	KeepIDs time.Duration
 	// KeepAlive is the interval of comments in a silent stream; default [DefaultKeepAlive].
 	KeepAlive time.Duration
-	// WriteTimeout is how long a client may read nothing before its connection is closed,
-	// and how long it may take to send a body; default [DefaultWriteTimeout].
-	WriteTimeout time.Duration
 	// Signer signs cards; nil signs none.
 	Signer *Signer
 	// Webhooks posts notifications; nil for none.
@@ -61,6 +57,5 @@ func (o Options) withDefaults() Options {
 	o.MaxBodyBytes = cmp.Or(max(0, o.MaxBodyBytes), DefaultMaxBodyBytes)
 	o.KeepIDs = cmp.Or(max(0, o.KeepIDs), DefaultKeepIDs)
 	o.KeepAlive = cmp.Or(max(0, o.KeepAlive), DefaultKeepAlive)
-	o.WriteTimeout = cmp.Or(max(0, o.WriteTimeout), DefaultWriteTimeout)
 	return o
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // destination is what a path names.
@@ -16,21 +17,14 @@ type destination struct {
 	tenant string       // the agent in the path of an operation, for the interface of the hub
 	card   bool
 	keys   bool // the public key that cards are signed with
-	// operation is the method that an operation of the HTTP+JSON binding is in the other
-	// one; "" for JSON-RPC. task and config are the ids in its path.
-	operation    string
-	task, config string
+	// method is that of the HTTP+JSON binding, and members those of the request in its path; nil for
+	// JSON-RPC.
+	method  *method
+	members []strictjson.Field
 }
 
-// The steps of paths.
-const (
-	stepREST   = "rest"
-	stepTasks  = "tasks"
-	stepPush   = "pushNotificationConfigs"
-	stepSend   = "message:send"
-	stepStream = "message:stream"
-	stepCard   = "extendedAgentCard"
-)
+// stepREST is the step of a path before the HTTP+JSON binding of an agent.
+const stepREST = "rest"
 
 // route returns what a request is for, and whether anything is there. Ids may have any
 // character, so steps are separated before they are unescaped.
@@ -53,7 +47,7 @@ func route(r *http.Request) (destination, bool) {
 	if r.Method == http.MethodGet && Path+path == keysPath {
 		return destination{keys: true}, true
 	}
-	if to, ok := operation(r.Method, steps); ok { // before agents, one of which may have the name of a step
+	if to, ok := methodAt(r.Method, steps); ok { // before agents, one of which may have the name of a step
 		return to, true
 	}
 	return interfaceOf(r.Method, steps)
@@ -79,15 +73,15 @@ func interfaceOf(method string, steps []string) (destination, bool) {
 	case len(steps) == 1:
 		return destination{agent: core.AgentID(steps[0])}, method == http.MethodPost
 	case steps[1] == stepREST:
-		to, ok := operation(method, steps[2:])
+		to, ok := methodAt(method, steps[2:])
 		if !ok && len(steps) > 3 {
-			to, ok = operation(method, steps[3:])
+			to, ok = methodAt(method, steps[3:])
 			to.tenant = steps[2]
 		}
 		to.agent = core.AgentID(steps[0])
 		return to, ok
 	}
-	to, ok := operation(method, steps[1:])
+	to, ok := methodAt(method, steps[1:])
 	to.tenant = steps[0]
 	return to, ok
 }
@@ -109,54 +103,4 @@ func stepsOf(path string) ([]string, bool) {
 		steps[i] = plain
 	}
 	return steps, true
-}
-
-// An idStep stands for an id in the steps of an operation.
-const idStep = "{id}"
-
-// paths are the operations of the HTTP+JSON binding (section 11.3). The prose has POST for subscribing and
-// the definition of the service GET: both are served.
-var paths = []struct {
-	method    string
-	steps     []string
-	operation string
-}{
-	{http.MethodPost, []string{stepSend}, wire.MethodSend},
-	{http.MethodPost, []string{stepStream}, wire.MethodStream},
-	{http.MethodGet, []string{stepCard}, wire.MethodExtendedCard},
-	{http.MethodGet, []string{stepTasks}, wire.MethodListTasks},
-	{http.MethodGet, []string{stepTasks, idStep}, wire.MethodGetTask},
-	{http.MethodPost, []string{stepTasks, idStep + ":cancel"}, wire.MethodCancelTask},
-	{http.MethodPost, []string{stepTasks, idStep + ":subscribe"}, wire.MethodSubscribe},
-	{http.MethodGet, []string{stepTasks, idStep + ":subscribe"}, wire.MethodSubscribe},
-	{http.MethodPost, []string{stepTasks, idStep, stepPush}, wire.MethodCreatePush},
-	{http.MethodGet, []string{stepTasks, idStep, stepPush}, wire.MethodListPush},
-	{http.MethodGet, []string{stepTasks, idStep, stepPush, idStep}, wire.MethodGetPush},
-	{http.MethodDelete, []string{stepTasks, idStep, stepPush, idStep}, wire.MethodDeletePush},
-}
-
-// operation returns the operation that a method and the steps of a path name.
-func operation(method string, steps []string) (destination, bool) {
-	var to destination
-	general := slices.Clone(steps) // with idStep for each id
-	switch len(steps) {
-	case 2: // a verb may follow the id
-		verb := strings.LastIndexByte(steps[1], ':')
-		if verb < 0 {
-			verb = len(steps[1])
-		}
-		to.task, general[1] = steps[1][:verb], idStep+steps[1][verb:]
-	case 3:
-		to.task, general[1] = steps[1], idStep
-	case 4:
-		to.task, general[1] = steps[1], idStep
-		to.config, general[3] = steps[3], idStep
-	}
-	for _, o := range paths {
-		if o.method == method && slices.Equal(o.steps, general) {
-			to.operation = o.operation
-			return to, true
-		}
-	}
-	return to, false
 }

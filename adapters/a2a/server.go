@@ -52,7 +52,7 @@ func (s *Server) Close() { s.people.close() }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{server: s, w: w, r: r}
 	to, ok := route(r)
-	c.scope, c.tenant, c.rpc = to.agent, to.tenant, ok && !to.card && !to.keys && to.operation == ""
+	c.scope, c.tenant, c.rpc = to.agent, to.tenant, ok && !to.card && !to.keys && to.method == nil
 	err := s.admit(c)
 	switch {
 	case err != nil:
@@ -64,7 +64,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = wire.MethodNotFound("cards are not signed here: the setting a2a.signing_key names the key to sign with")
 	case to.keys:
 		c.write(http.StatusOK, "application/jwk-set+json", s.opts.Signer.keys)
-	case to.operation == "":
+	case to.method == nil:
 		err = s.serveRPC(c)
 	default:
 		err = s.serveREST(c, to)
@@ -100,6 +100,8 @@ type call struct {
 	id  json.RawMessage
 	// answered says that the head of the answer was sent.
 	answered bool
+	// items takes the items of a stream; nil for server-sent events.
+	items outlet
 }
 
 // connect opens a session of the hub for a call. The caller ends it with leave. What it opens

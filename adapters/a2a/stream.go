@@ -3,16 +3,12 @@ package a2a
 import (
 	"context"
 	"encoding/json"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -79,11 +75,11 @@ func (c *call) stream(s *hub.Session, t *task.Task, whole wire.Task, tr *transla
 			return err
 		}
 	}
-	f.begin()
+	f.out.begin(f.cursors)
 	if f.cursors {
 		whole.Metadata = withCursor(whole.Metadata, f.at)
 	}
-	f.put(&wire.StreamResponse{Task: &whole})
+	f.out.put(&wire.StreamResponse{Task: &whole})
 	return c.relay(s, f)
 }
 
@@ -106,7 +102,7 @@ func (c *call) resume(s *hub.Session, t *task.Task, cursor string) error {
 	}
 	f := c.newFeed(tr, from)
 	f.cursors = true
-	f.begin()
+	f.out.begin(f.cursors)
 	if last := events[len(events)-1]; last.Body.Kind().Ends() && last.Cursor() == from.after && from.skip == 0 {
 		tr.ended = true // nothing is missing
 	}
@@ -117,8 +113,7 @@ func (c *call) resume(s *hub.Session, t *task.Task, cursor string) error {
 // connection or stops reading, or until the hub stops. A stream without a terminal state was
 // cut.
 func (c *call) relay(s *hub.Session, f *feed) error {
-	_ = f.out.rc.SetReadDeadline(time.Time{}) // only the end of the connection is read
-	err := f.flush()
+	err := f.out.flush()
 	for err == nil && !f.tr.ended {
 		var b hub.Batch
 		var silent bool
@@ -127,7 +122,7 @@ func (c *call) relay(s *hub.Session, f *feed) error {
 		}
 		switch {
 		case silent:
-			f.buf = append(f.buf, ": alive\n\n"...)
+			f.out.alive()
 		case b.Gap != nil:
 			// What is gone cannot be told, so the stream begins again.
 			return core.NewFault(core.CodeConflict, "items %d to %d of the task are no longer kept: subscribe without a cursor", b.Gap.From, b.Gap.To)
@@ -136,13 +131,8 @@ func (c *call) relay(s *hub.Session, f *feed) error {
 		}
 		for _, e := range b.Events {
 			f.event(e)
-			if err == nil && len(f.buf) > streamBytes {
-				err = f.drain()
-			}
 		}
-		if err == nil {
-			err = f.flush()
-		}
+		err = f.out.flush()
 	}
 	if err != nil {
 		c.server.hub.Count("a2a.cut")
@@ -163,42 +153,30 @@ func (c *call) next(s *hub.Session) (b hub.Batch, silent bool, err error) {
 	return b, false, err
 }
 
-// streamBytes is how much is collected for one write.
-const streamBytes = 64 << 10
+// outlet takes the items of a stream to a client.
+type outlet interface {
+	// begin sends the head of the answer, which says whether the items have cursors.
+	begin(cursors bool)
+	put(*wire.StreamResponse)
+	// alive says that there is nothing to say.
+	alive()
+	// flush sends what was put. Its error is that the client has gone or reads nothing.
+	flush() error
+}
 
-// feed writes the items of a task as server-sent events.
+// feed puts the items of a task into an outlet.
 type feed struct {
-	call    *call
 	out     outlet
 	tr      *translator
 	at      place // after the last item
 	cursors bool
-	// head and tail are around each item.
-	head, tail []byte
-	buf        []byte
 }
 
 func (c *call) newFeed(tr *translator, at place) *feed {
-	f := &feed{call: c, out: c.outlet(), tr: tr, at: at, cursors: c.extends(wire.CursorExtension), head: []byte("data: "), tail: []byte("\n\n")}
-	if c.rpc {
-		const mark = "0"
-		around := jsonrpc.AppendResult(nil, c.id, json.RawMessage(mark))
-		f.head = append(f.head, around[:len(around)-len(mark+"}")]...)
-		f.tail = append([]byte("}"), f.tail...)
+	if c.items == nil {
+		c.items = newEvents(c)
 	}
-	return f
-}
-
-// begin sends the head of the answer.
-func (f *feed) begin() {
-	f.call.answered = true
-	h := f.call.w.Header()
-	setHeaders(f.call.w, wire.MediaEvents)
-	h.Set("X-Accel-Buffering", "no") // so that proxies do not delay the items
-	if f.cursors {
-		h.Set(wire.ExtensionsHeader, wire.CursorExtension)
-	}
-	f.call.w.WriteHeader(http.StatusOK)
+	return &feed{out: c.items, tr: tr, at: at, cursors: c.extends(wire.CursorExtension)}
 }
 
 // event puts the items of an event, without those that the client has. The last has the place
@@ -213,7 +191,7 @@ func (f *feed) event(e core.Event) {
 			}
 			mark(&items[i], at)
 		}
-		f.put(&items[i])
+		f.out.put(&items[i])
 	}
 	f.at = place{after: e.Cursor()}
 }
@@ -226,15 +204,8 @@ func (f *feed) question(u question.Update) {
 		if f.cursors {
 			mark(&items[i], f.at)
 		}
-		f.put(&items[i])
+		f.out.put(&items[i])
 	}
-}
-
-// put appends an item.
-func (f *feed) put(item *wire.StreamResponse) {
-	f.buf = append(f.buf, f.head...)
-	f.buf = item.AppendJSON(f.buf)
-	f.buf = append(f.buf, f.tail...)
 }
 
 // mark adds a place to the metadata of an item.
@@ -254,52 +225,4 @@ func withCursor(metadata json.RawMessage, at place) json.RawMessage {
 		return json.RawMessage(member + "}")
 	}
 	return append([]byte(member+","), metadata[1:]...)
-}
-
-// drain writes what was put.
-func (f *feed) drain() error {
-	_, err := f.out.Write(f.buf)
-	f.buf = f.buf[:0]
-	return err
-}
-
-// flush writes what was put and sends it.
-func (f *feed) flush() error {
-	if err := f.drain(); err != nil {
-		return err
-	}
-	return f.out.flush()
-}
-
-// outlet writes an answer. Write returns an error if the client reads nothing within the
-// timeout.
-type outlet struct {
-	w       io.Writer
-	rc      *http.ResponseController
-	timeout time.Duration
-}
-
-func (c *call) outlet() outlet {
-	return outlet{c.w, http.NewResponseController(c.w), c.server.opts.WriteTimeout}
-}
-
-// outletBytes is how much a client must read within the timeout. It is so small that only a
-// client that has stopped reading does not.
-const outletBytes = 32 << 10
-
-// Write implements io.Writer.
-func (o outlet) Write(p []byte) (n int, err error) {
-	for n < len(p) && err == nil {
-		_ = o.rc.SetWriteDeadline(time.Now().Add(o.timeout)) // not every ResponseWriter supports it
-		var m int
-		m, err = o.w.Write(p[n:min(len(p), n+outletBytes)])
-		n += m
-	}
-	return n, err
-}
-
-// flush sends what was written.
-func (o outlet) flush() error {
-	_ = o.rc.SetWriteDeadline(time.Now().Add(o.timeout))
-	return o.rc.Flush()
 }
