@@ -82,21 +82,31 @@ func (c *call) body() ([]byte, error) {
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
-		return nil, core.NewFault(core.CodeTooLarge, "the body has more than %d bytes: send less, files included, or a part with a url; the setting a2a.body_bytes sets the limit", over.Limit)
+		return nil, tooLarge(c.server.opts.MaxBodyBytes)
 	case err != nil:
 		return nil, core.NewFault(core.CodeInvalid, "the body could not be read to its end").Because(err)
 	}
 	return body, nil
 }
 
-// refuse answers with an error, or ends a stream with it. An error that is not for clients is
+func tooLarge(most int) error {
+	return core.NewFault(core.CodeTooLarge, "the body has more than %d bytes: send less, files included, or a part with a url; the setting a2a.body_bytes sets the limit", most)
+}
+
+// note counts an error and returns it in the words of the protocol. One that is not for clients is
 // logged.
-func (c *call) refuse(err error) {
+func (c *call) note(err error) *wire.Error {
 	e := wire.ErrorOf(err)
 	if e.Code == jsonrpc.CodeInternalError {
 		c.server.opts.Log.Error("a request failed", "path", c.r.URL.Path, "error", err)
 	}
 	c.server.hub.Count("a2a.refused." + e.Reason)
+	return e
+}
+
+// refuse answers with an error, or ends a stream with it.
+func (c *call) refuse(err error) {
+	e := c.note(err)
 	if c.answered {
 		return // the end of the stream without a terminal state says it
 	}

@@ -21,16 +21,16 @@ const maxCardAgents = 1000
 
 // serveCard answers with the card of an agent, or that of the hub.
 func (s *Server) serveCard(c *call) error {
-	base := c.base()
+	base, at := c.base(), s.opts.GRPC(c.r)
 	var card wire.Card
 	if c.scope == "" {
-		card = s.hubCard(c.from, base)
+		card = s.hubCard(c.from, base, at)
 	} else {
 		status, ok := s.hub.Agent(c.from, c.scope)
 		if !ok {
 			return c.unknownAgent()
 		}
-		card = s.card(status.Card, base)
+		card = s.card(status.Card, base, at)
 	}
 	document, err := wire.Marshal(card)
 	if err != nil {
@@ -88,8 +88,13 @@ func (c *call) base() string {
 	return (&url.URL{Scheme: scheme, Host: c.r.Host}).String()
 }
 
-// card returns the card of an agent.
-func (s *Server) card(a core.Card, base string) wire.Card {
+// grpcAt is the interface of an agent in the gRPC binding, where its tenant names it.
+func grpcAt(at string, id core.AgentID) wire.Interface {
+	return wire.Interface{URL: at, Binding: wire.BindingGRPC, Tenant: string(id), ProtocolVersion: wire.Version}
+}
+
+// card returns the card of an agent. onGRPC is where the gRPC binding is, "" for none.
+func (s *Server) card(a core.Card, base, onGRPC string) wire.Card {
 	at := base + Path + "/" + url.PathEscape(string(a.ID))
 	c := s.newCard()
 	c.Name, c.Description = nameOf(a), descriptionOf(a)
@@ -97,12 +102,15 @@ func (s *Server) card(a core.Card, base string) wire.Card {
 		{URL: at, Binding: wire.BindingJSONRPC, ProtocolVersion: wire.Version},
 		{URL: at + "/" + stepREST, Binding: wire.BindingHTTP, ProtocolVersion: wire.Version},
 	}
+	if onGRPC != "" {
+		c.Interfaces = append(c.Interfaces, grpcAt(onGRPC, a.ID))
+	}
 	c.Skills = skillsOf(a)
 	return c
 }
 
-// hubCard returns the card of the hub: one interface for each agent, told apart by tenant.
-func (s *Server) hubCard(p core.Principal, base string) wire.Card {
+// hubCard returns the card of the hub: interfaces for each agent, told apart by tenant.
+func (s *Server) hubCard(p core.Principal, base, onGRPC string) wire.Card {
 	c := s.newCard()
 	c.Name, c.Description = "Dragoman", "The agents of a Dragoman hub. Each interface is one agent, named by its tenant."
 	agents, _ := s.hub.AgentPage(p, "", maxCardAgents, func(core.Card) bool { return true })
@@ -110,6 +118,9 @@ func (s *Server) hubCard(p core.Principal, base string) wire.Card {
 	for _, a := range agents {
 		for _, binding := range []string{wire.BindingJSONRPC, wire.BindingHTTP} {
 			c.Interfaces = append(c.Interfaces, wire.Interface{URL: base + Path, Binding: binding, Tenant: string(a.ID), ProtocolVersion: wire.Version})
+		}
+		if onGRPC != "" {
+			c.Interfaces = append(c.Interfaces, grpcAt(onGRPC, a.ID))
 		}
 		c.Skills = append(c.Skills, wire.Skill{ID: string(a.ID), Name: nameOf(a.Card), Description: descriptionOf(a.Card), Tags: append([]string{string(a.ID)}, a.Capabilities...)})
 	}

@@ -26,6 +26,9 @@ type Options struct {
 	// URL is the address of the hub as clients reach it, such as https://hub.example.com,
 	// for cards; "" takes it from each request.
 	URL string
+	// GRPC returns the host and port at which the sender of a request reaches the gRPC binding, for
+	// cards; nil or "" for none.
+	GRPC func(*http.Request) string
 	// Bearer says that clients need a token, for cards.
 	Bearer bool
 	// Version is the version of the program, for cards.
@@ -49,6 +52,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Principal == nil {
 		o.Principal = func(*http.Request) (core.Principal, error) { return core.Principal{}, nil }
+	}
+	if o.GRPC == nil {
+		o.GRPC = func(*http.Request) string { return "" }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

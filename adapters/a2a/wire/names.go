@@ -18,6 +18,7 @@ const (
 const (
 	BindingJSONRPC = "JSONRPC"
 	BindingHTTP    = "HTTP+JSON"
+	BindingGRPC    = "GRPC"
 )
 
 // The media types of bodies: of the JSON-RPC binding and of cards, of the HTTP+JSON binding

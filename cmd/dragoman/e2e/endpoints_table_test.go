@@ -140,6 +140,18 @@ var endpointAccess = map[string]mayUse{
 	"* /a2a/*":                         commands,
 	"* /.well-known/agent-card.json":   {right: "see", bob: "the card of the hub, with the agents that he sees"},
 
+	"/lf.a2a.v1.A2AService/SendMessage":                      commands,
+	"/lf.a2a.v1.A2AService/SendStreamingMessage":             commands,
+	"/lf.a2a.v1.A2AService/GetTask":                          {right: "read", bob: onlyOwn},
+	"/lf.a2a.v1.A2AService/ListTasks":                        {right: "read", bob: onlyOwn},
+	"/lf.a2a.v1.A2AService/CancelTask":                       {right: "steer", bob: onlyOwn},
+	"/lf.a2a.v1.A2AService/SubscribeToTask":                  {right: "read", bob: onlyOwn},
+	"/lf.a2a.v1.A2AService/CreateTaskPushNotificationConfig": {right: "read", bob: onlyOwn},
+	"/lf.a2a.v1.A2AService/GetTaskPushNotificationConfig":    {right: "read", bob: onlyOwn},
+	"/lf.a2a.v1.A2AService/ListTaskPushNotificationConfigs":  {right: "read", bob: onlyOwn},
+	"/lf.a2a.v1.A2AService/DeleteTaskPushNotificationConfig": {right: "read", bob: onlyOwn},
+	"/lf.a2a.v1.A2AService/GetExtendedAgentCard":             {bob: "told that there is none"},
+
 	"/coven.ClientService/AnswerQuestion":    {right: "answer", bob: refused},
 	"/coven.ClientService/ApproveTool":       {right: "approve", bob: refused},
 	"/coven.ClientService/GetEvents":         {right: "read", bob: onlyOwn},

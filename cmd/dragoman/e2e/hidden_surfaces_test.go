@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	gatewaywire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
@@ -15,6 +17,7 @@ import (
 
 const (
 	namesNobody = "it says nothing of agents"
+	asA2A       = "it is a method of A2A, as those of * /a2a"
 	ofItsOwn    = "it takes what the caller has, and answers with that"
 )
 
@@ -67,6 +70,25 @@ var hiddenSurfaces = map[string]hiddenSurface{
 	"* /a2a":                         {finds: true, names: true, read: func(v visit, id string) string { return readA2A(v, "", id) }},
 	"* /a2a/*":                       {finds: true, names: true, read: func(v visit, id string) string { return readA2A(v, "/"+id, id) }},
 	"* /.well-known/agent-card.json": {finds: true},
+
+	"/lf.a2a.v1.A2AService/SendMessage": {names: true, read: func(v visit, id string) string {
+		parts := []*a2apb.Part{{Content: &a2apb.Part_Text{Text: "go"}}}
+		r, err := a2apb.NewA2AServiceClient(v.cc).SendMessage(v.a2a(), &a2apb.SendMessageRequest{Tenant: id, Message: &a2apb.Message{MessageId: v.key(), Role: a2apb.Role_ROLE_USER, Parts: parts}})
+		return fmt.Sprint(r, err)
+	}},
+	"/lf.a2a.v1.A2AService/ListTasks": {finds: true, read: func(v visit, _ string) string {
+		r, err := a2apb.NewA2AServiceClient(v.cc).ListTasks(v.a2a(), &a2apb.ListTasksRequest{})
+		return fmt.Sprint(r, err)
+	}},
+	"/lf.a2a.v1.A2AService/SendStreamingMessage":             {because: asA2A},
+	"/lf.a2a.v1.A2AService/GetTask":                          {because: asA2A},
+	"/lf.a2a.v1.A2AService/CancelTask":                       {because: asA2A},
+	"/lf.a2a.v1.A2AService/SubscribeToTask":                  {because: asA2A},
+	"/lf.a2a.v1.A2AService/CreateTaskPushNotificationConfig": {because: asA2A},
+	"/lf.a2a.v1.A2AService/GetTaskPushNotificationConfig":    {because: asA2A},
+	"/lf.a2a.v1.A2AService/ListTaskPushNotificationConfigs":  {because: asA2A},
+	"/lf.a2a.v1.A2AService/DeleteTaskPushNotificationConfig": {because: asA2A},
+	"/lf.a2a.v1.A2AService/GetExtendedAgentCard":             {because: asA2A},
 
 	"/coven.ClientService/AnswerQuestion": {because: "as POST /v1/questions/{id}/answer"},
 	"/coven.ClientService/ApproveTool": {names: true, read: func(v visit, id string) string {
@@ -284,6 +306,11 @@ func readMCP(v visit, url, id string) (all string) {
 		all += v.http(http.MethodPost, url, `{"jsonrpc":"2.0","id":1,"method":`+call+meta+`}}`, headers...)
 	}
 	return all
+}
+
+// a2a is the context of a call of A2A over gRPC.
+func (v visit) a2a() context.Context {
+	return metadata.AppendToOutgoingContext(v.ctx(), "a2a-version", "1.0")
 }
 
 func readA2A(v visit, agent, id string) (all string) {

@@ -16,7 +16,7 @@ import (
 type a2aState struct {
 	signer *a2a.Signer     // nil if cards are not signed
 	sender *webhook.Sender // nil if nothing is posted
-	server *a2a.Server     // nil without an HTTP listener
+	server *a2a.Server     // nil without a listener
 }
 
 // openA2A reads the key that cards are signed with.
@@ -37,7 +37,7 @@ func (s *Service) openA2A(context.Context) error {
 
 // mountA2A serves clients of A2A.
 func (s *Service) mountA2A(l *listeners) {
-	if l.http == nil {
+	if l.http == nil && l.grpc == nil {
 		return
 	}
 	c := s.config.A2A
@@ -48,21 +48,39 @@ func (s *Service) mountA2A(l *listeners) {
 		Principal: func(r *http.Request) (core.Principal, error) {
 			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: wire.Dialect, Operator: true}), nil
 		},
-		URL: c.URL, Bearer: !s.auth.Open(), Version: Version, Deadline: c.Deadline, MaxBodyBytes: c.BodyBytes,
+		URL: c.URL, GRPC: s.a2aOverGRPC, Bearer: !s.auth.Open(), Version: Version, Deadline: c.Deadline, MaxBodyBytes: c.BodyBytes,
 		Signer: s.a2a.signer, Webhooks: s.a2a.sender, Log: s.log,
 	})
+	if l.grpc != nil {
+		s.a2a.server.Register(l.grpc)
+	}
+	if l.http != nil {
+		s.mountA2AOverHTTP(l.http)
+	}
+}
+
+// a2aOverGRPC returns where the sender of a request reaches gRPC, for cards; "" behind a proxy, whose
+// address for it the hub does not know.
+func (s *Service) a2aOverGRPC(r *http.Request) string {
+	if s.config.A2A.URL != "" {
+		return ""
+	}
+	return s.bound.reachedBy(r).GRPC
+}
+
+func (s *Service) mountA2AOverHTTP(l *httpListener) {
 	const push = "taskPushNotificationConfig" // with the credentials of its receiver
 	server := s.framed(wire.Dialect, s.a2a.server, []string{"params", "configuration", push}, []string{"configuration", push})
-	l.http.Handle(a2a.Path, server)
-	l.http.Handle(a2a.Path+"/*", server)
-	l.http.Handle(wire.CardPath, s.a2a.server)
+	l.Handle(a2a.Path, server)
+	l.Handle(a2a.Path+"/*", server)
+	l.Handle(wire.CardPath, s.a2a.server)
 	refuse := func(w http.ResponseWriter, err error) {
 		w.Header().Set("Content-Type", wire.MediaJSON)
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = w.Write(wire.ErrorOf(err).Body()) // the client may have gone
 	}
 	for _, path := range []string{a2a.Path, a2a.Path + "/", wire.CardPath} {
-		l.http.refuse(path, refuse)
+		l.refuse(path, refuse)
 	}
 }
 
