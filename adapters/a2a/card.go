@@ -32,10 +32,7 @@ func (s *Server) serveCard(c *call) error {
 		}
 		card = s.card(status.Card, base, at)
 	}
-	document, err := wire.Marshal(card)
-	if err != nil {
-		return err
-	}
+	document := strictjson.Encode(card)
 	sum := sha256.Sum256(document) // without the signature, which differs each time
 	if s.opts.Signer != nil {
 		signature, err := s.opts.Signer.sign(card, base+keysPath)
@@ -43,9 +40,7 @@ func (s *Server) serveCard(c *call) error {
 			return err
 		}
 		card.Signatures = []wire.Signature{signature}
-		if document, err = wire.Marshal(card); err != nil {
-			return err
-		}
+		document = strictjson.Encode(card)
 	}
 	tag := `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 	h := c.w.Header()
@@ -129,7 +124,7 @@ func (s *Server) hubCard(p core.Principal, base, onGRPC string) wire.Card {
 
 // newCard returns what all cards have.
 func (s *Server) newCard() wire.Card {
-	hub, _ := wire.Marshal(map[string]string{"hub": s.hub.ID()}) // text always encodes
+	hub := strictjson.Encode(map[string]string{"hub": s.hub.ID()})
 	c := wire.Card{
 		Version: s.opts.Version, InputModes: []string{"text/plain", "application/json", "application/octet-stream"}, OutputModes: []string{"text/plain", "application/json", "application/octet-stream"},
 		Capabilities: wire.Capabilities{Streaming: true, PushNotifications: s.pushes(), Extensions: []wire.Extension{{

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Done implements [core.Sink].
@@ -15,8 +16,7 @@ func (t *translator) Done(e core.Event, b core.Done) error {
 	if len(b.Data) > 0 {
 		t.artifact(wire.Artifact{ID: artifactData, Parts: []wire.Part{wire.DataPart(b.Data)}}, true)
 	}
-	t.end(e, wire.StateCompleted, nil, endMetadata{Truncated: b.Truncated, TokensUsed: b.TokensUsed})
-	return nil
+	return t.end(e, wire.StateCompleted, nil, endMetadata{Truncated: b.Truncated, TokensUsed: b.TokensUsed})
 }
 
 // rejected are the faults of tasks that the hub or the agent never took up.
@@ -28,14 +28,12 @@ func (t *translator) Failed(e core.Event, b core.Failed) error {
 	if rejected[b.Fault.Code] {
 		state = wire.StateRejected
 	}
-	t.end(e, state, textMessage(b.Fault.Message), endMetadata{Fault: b.Fault})
-	return nil
+	return t.end(e, state, textMessage(b.Fault.Message), endMetadata{Fault: b.Fault})
 }
 
 // Cancelled implements [core.Sink].
 func (t *translator) Cancelled(e core.Event, b core.Cancelled) error {
-	t.end(e, wire.StateCanceled, textMessage(b.Reason), endMetadata{})
-	return nil
+	return t.end(e, wire.StateCanceled, textMessage(b.Reason), endMetadata{})
 }
 
 func textMessage(text string) *wire.Message {
@@ -53,14 +51,16 @@ type endMetadata struct {
 	TokensUsed int64       `json:"tokensUsed,omitempty"`
 }
 
-func (t *translator) end(e core.Event, state wire.State, m *wire.Message, metadata endMetadata) {
+// end adds the end of the task. It returns nil, as the methods of a Sink do.
+func (t *translator) end(e core.Event, state wire.State, m *wire.Message, metadata endMetadata) error {
 	if t.counted {
 		metadata.Usage = &t.usage
 	}
 	var raw json.RawMessage
 	if metadata != (endMetadata{}) {
-		raw, _ = wire.Marshal(metadata) // numbers and texts always encode
+		raw = strictjson.Encode(metadata)
 	}
 	t.ended, t.approvals, t.questions = true, nil, nil
 	t.status(e, state, raw, m)
+	return nil
 }

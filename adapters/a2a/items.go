@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/visible"
 )
@@ -103,15 +105,11 @@ func (t *translator) update(u wire.ArtifactUpdate) {
 }
 
 // tell adds an event without a word of its own as a message of the status: a text for people,
-// and the event for programs.
-func (t *translator) tell(e core.Event, text string) {
-	m := &wire.Message{Metadata: metadataOf(e.Body)}
-	if text != "" {
-		m.Parts = []wire.Part{wire.TextPart(text)}
-	} else {
-		m.Parts = []wire.Part{wire.TextPart(e.Body.Kind().String())}
-	}
+// and the event for programs. It returns nil, as the methods of a Sink do.
+func (t *translator) tell(e core.Event, text string) error {
+	m := &wire.Message{Metadata: metadataOf(e.Body), Parts: []wire.Part{wire.TextPart(cmp.Or(text, e.Body.Kind().String()))}}
 	t.status(e, t.state(), nil, m)
+	return nil
 }
 
 // metadataOf returns the metadata with an event: its kind and the members of its body.
@@ -143,27 +141,21 @@ func (t *translator) Accepted(e core.Event, b core.Accepted) error {
 	if b.Estimate > 0 {
 		text += ", about " + b.Estimate.Round(time.Second).String()
 	}
-	t.tell(e, text)
-	return nil
+	return t.tell(e, text)
 }
 
 // SessionStarted implements [core.Sink].
 func (t *translator) SessionStarted(e core.Event, b core.SessionStarted) error {
-	t.tell(e, "session "+b.Session)
-	return nil
+	return t.tell(e, "session "+b.Session)
 }
 
 // SessionLost implements [core.Sink].
 func (t *translator) SessionLost(e core.Event, b core.SessionLost) error {
-	t.tell(e, "session lost: "+b.Reason)
-	return nil
+	return t.tell(e, "session lost: "+b.Reason)
 }
 
 // Thinking implements [core.Sink].
-func (t *translator) Thinking(e core.Event, b core.Thinking) error {
-	t.tell(e, b.Text)
-	return nil
-}
+func (t *translator) Thinking(e core.Event, b core.Thinking) error { return t.tell(e, b.Text) }
 
 // Text implements [core.Sink]. What an agent of the same dialect said around the text names
 // the artifact; text without goes on in the same artifact.
@@ -217,32 +209,23 @@ func (t *translator) beside(u wire.ArtifactUpdate, text string) {
 
 // ToolCall implements [core.Sink].
 func (t *translator) ToolCall(e core.Event, b core.ToolCall) error {
-	t.tell(e, strings.TrimSpace("calls "+visible.Line(b.Name)+" "+visible.JSON(b.Input)))
-	return nil
+	return t.tell(e, strings.TrimSpace("calls "+visible.Line(b.Name)+" "+visible.JSON(b.Input)))
 }
 
 // ToolState implements [core.Sink].
 func (t *translator) ToolState(e core.Event, b core.ToolState) error {
-	t.tell(e, because(b.State.String(), b.Detail))
-	return nil
+	return t.tell(e, because(b.State.String(), b.Detail))
 }
 
 // ToolResult implements [core.Sink].
-func (t *translator) ToolResult(e core.Event, b core.ToolResult) error {
-	t.tell(e, b.Output)
-	return nil
-}
+func (t *translator) ToolResult(e core.Event, b core.ToolResult) error { return t.tell(e, b.Output) }
 
 // ApprovalRequested implements [core.Sink].
 func (t *translator) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	t.approvals = append(t.approvals, b)
-	data, err := wire.Marshal(map[string]any{"approval": b}) // text always encodes
-	if err != nil {
-		data = nil
-	}
 	t.status(e, t.state(), nil, &wire.Message{Parts: []wire.Part{
 		wire.TextPart(fmt.Sprintf("May %s be called with %s? Answer in this task with a data part {\"approval\":{\"id\":%q,\"approved\":true,\"input_sha256\":%q}}.", visible.Line(b.Name), visible.JSON(b.Input), b.ID, b.InputSHA256)),
-		wire.DataPart(data),
+		wire.DataPart(strictjson.Encode(map[string]any{"approval": b})),
 	}})
 	return nil
 }
@@ -254,8 +237,7 @@ func (t *translator) ApprovalDecided(e core.Event, b core.ApprovalDecided) error
 	if b.Approved {
 		text = "approved"
 	}
-	t.tell(e, because(text, b.Reason))
-	return nil
+	return t.tell(e, because(text, b.Reason))
 }
 
 // QuestionAsked implements [core.Sink]: the view of the questions tells it, to who may answer.
@@ -273,10 +255,7 @@ func because(text, reason string) string {
 }
 
 // Injected implements [core.Sink].
-func (t *translator) Injected(e core.Event, b core.Injected) error {
-	t.tell(e, b.Content)
-	return nil
-}
+func (t *translator) Injected(e core.Event, b core.Injected) error { return t.tell(e, b.Content) }
 
 // InjectionAnswered implements [core.Sink].
 func (t *translator) InjectionAnswered(e core.Event, b core.InjectionAnswered) error {
@@ -284,8 +263,7 @@ func (t *translator) InjectionAnswered(e core.Event, b core.InjectionAnswered) e
 	if b.Accepted {
 		text = "taken"
 	}
-	t.tell(e, because(text, b.Reason))
-	return nil
+	return t.tell(e, because(text, b.Reason))
 }
 
 // File implements [core.Sink].
@@ -319,14 +297,12 @@ func (t *translator) Retrying(e core.Event, b core.Retrying) error {
 	if b.Fault != nil {
 		why = b.Fault.Message
 	}
-	t.tell(e, because("another agent is tried", why))
-	return nil
+	return t.tell(e, because("another agent is tried", why))
 }
 
 // CancelRequested implements [core.Sink].
 func (t *translator) CancelRequested(e core.Event, b core.CancelRequested) error {
-	t.tell(e, because("is to be cancelled", b.Reason))
-	return nil
+	return t.tell(e, because("is to be cancelled", b.Reason))
 }
 
 // ForeignFrame implements [core.Sink]: an item of this dialect passes as it is.
@@ -343,6 +319,5 @@ func (t *translator) ForeignFrame(e core.Event, b core.ForeignFrame) error {
 		t.items = append(t.items, r)
 		return nil
 	}
-	t.tell(e, visible.Line(b.Dialect+" "+b.Name))
-	return nil
+	return t.tell(e, visible.Line(b.Dialect+" "+b.Name))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/visible"
 )
 
@@ -30,7 +31,7 @@ func (t *translator) question(u question.Update) []wire.StreamResponse {
 	if !slices.Contains(t.questions, q.ID) {
 		t.questions = append(t.questions, q.ID)
 	}
-	data, _ := wire.Marshal(map[string]any{"question": q}) // text always encodes
+	data := strictjson.Encode(map[string]any{"question": q})
 	t.status(e, t.state(), nil, &wire.Message{ID: q.ID, Role: wire.RoleAgent, Parts: []wire.Part{wire.TextPart(visible.Text(q.Text)), wire.DataPart(data)}})
 	return t.items
 }

@@ -104,18 +104,11 @@ func (s *Signer) sign(card wire.Card, keys string) (wire.Signature, error) {
 // required member that is.
 func canonical(card wire.Card) ([]byte, error) {
 	card.Signatures = nil
-	text, err := wire.Marshal(card)
-	if err != nil {
-		return nil, err
-	}
 	var v any
-	if err := strictjson.ParseValid(text).Decode(&v); err != nil {
+	if err := strictjson.ParseValid(strictjson.Encode(card)).Decode(&v); err != nil {
 		return nil, err
 	}
-	if text, err = wire.Marshal(withoutEmpty(v)); err != nil {
-		return nil, err
-	}
-	return jcs.Transform(text)
+	return jcs.Transform(strictjson.Encode(withoutEmpty(v)))
 }
 
 // withoutEmpty returns a JSON value without empty strings, lists and objects; nil if it is
