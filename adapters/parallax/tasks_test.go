@@ -64,8 +64,7 @@ func TestALongAnswerArrivesWhole(t *testing.T) {
 		a := s.requester()
 		opened := a.ask("a", text)
 		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
-		var r core.Request
-		if err := wire.ReadInput(assigned.Input, &r); err != nil || r.Content != text {
+		if r, err := assigned.Request(time.Now()); err != nil || r.Content != text {
 			t.Errorf("content: got %d bytes and %v, want %d", len(r.Content), err, len(text))
 		}
 		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":`+toJSON(t, map[string]any{"content": text, "files": []any{map[string]any{"name": "f", "data": "aGk="}}})+`}}`, assigned))
@@ -302,8 +301,8 @@ func TestEarlierTurnsThatDoNotFitAreOmitted(t *testing.T) {
 		}
 		opened := a.open(core.Request{To: core.ToAgent("a"), Content: "go", History: history})
 		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
-		var r core.Request
-		if err := wire.ReadInput(assigned.Input, &r); err != nil {
+		r, err := assigned.Request(time.Now())
+		if err != nil {
 			t.Fatal(err)
 		}
 		if len(r.History) != 2 || !strings.HasPrefix(r.History[1].Text, "7 ") || assigned.Context.HistoryOmitted != 6 {

@@ -72,13 +72,6 @@ func MembersOf(f *core.Foreign) Members {
 	return ms
 }
 
-// DecodeForeign decodes the unknown members of a payload, and reports whether there are
-// any.
-func DecodeForeign(f *core.Foreign, into any) bool {
-	payload := MembersOf(f)["payload"]
-	return payload != nil && json.Unmarshal(payload, into) == nil
-}
-
 // Restore adds to a message the unknown members that a peer of the same dialect sent. It
 // replaces no member of the message.
 func Restore(frame []byte, f *core.Foreign) []byte {

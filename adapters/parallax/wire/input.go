@@ -28,9 +28,9 @@ type noticeInput struct {
 // inputMembers are the members of an input that the hub knows.
 var inputMembers = []string{"content", "data", "attachments", "history", "context", "notice"}
 
-// EncodeInput returns the input of a request: its content and the members of its data,
+// encodeInput returns the input of a request: its content and the members of its data,
 // or the whole data as one member if it is no object or has a member of inputMembers.
-func EncodeInput(r core.Request) (json.RawMessage, error) {
+func encodeInput(r core.Request) (json.RawMessage, error) {
 	parts := map[string]any{"content": r.Content}
 	if len(r.Attachments) > 0 {
 		parts["attachments"] = wireFiles(r.Attachments)
@@ -58,17 +58,8 @@ func EncodeInput(r core.Request) (json.RawMessage, error) {
 	return Marshal(parts)
 }
 
-// ReadInput reads an input into a request. It is the inverse of [EncodeInput]. The error
-// is a Fault.
-func ReadInput(input json.RawMessage, r *core.Request) error {
-	if len(input) == 0 {
-		return nil
-	}
-	return readInput(strictjson.ParseValid(input), r)
-}
-
-// readInput takes a string as the content. A member with a known name in another form
-// stays in the data.
+// readInput reads an input into a request: it is the inverse of [encodeInput]. It takes a string as
+// the content. A member with a known name in another form stays in the data.
 func readInput(input strictjson.Value, r *core.Request) error {
 	if text, ok := input.Text(); ok {
 		r.Content = text

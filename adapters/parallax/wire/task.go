@@ -103,21 +103,10 @@ var (
 	priorities    = map[string]core.Priority{"low": core.PriorityLow, "normal": core.PriorityNormal, "high": core.PriorityUrgent, "critical": core.PriorityUrgent}
 )
 
-// NamePattern returns the Foreign of a request that names a pattern, which only Parallax
-// peers get.
-func NamePattern(name, version string) *core.Foreign {
-	pattern := Members{"patternName": Quoted(name)}
-	if version != "" {
-		pattern["patternVersion"] = Quoted(version)
-	}
-	payload, _ := Marshal(pattern) // strings always encode
-	return &core.Foreign{Dialect: Dialect, JSON: object("payload", payload)}
-}
-
 // TaskOf returns the task for a request. The session adds ids, capability and timeout,
 // and restores the members in r.Foreign.
 func TaskOf(r core.Request) (Task, error) {
-	input, err := EncodeInput(r)
+	input, err := encodeInput(r)
 	if err != nil {
 		return Task{}, err
 	}
@@ -130,14 +119,12 @@ func TaskOf(r core.Request) (Task, error) {
 			MaxTokens: Count(r.MaxTokens), ReportBack: r.ReportBack,
 		},
 	}
-	if r.Foreign != nil {
-		var pattern struct {
-			PatternName    string `json:"patternName"`
-			PatternVersion string `json:"patternVersion"`
-		}
-		if DecodeForeign(r.Foreign, &pattern) && pattern.PatternName != "" {
-			t.PatternName, t.PatternVersion = pattern.PatternName, pattern.PatternVersion
-		}
+	var pattern struct {
+		PatternName    string `json:"patternName"`
+		PatternVersion string `json:"patternVersion"`
+	}
+	if json.Unmarshal(MembersOf(r.Foreign)["payload"], &pattern) == nil && pattern.PatternName != "" {
+		t.PatternName, t.PatternVersion = pattern.PatternName, pattern.PatternVersion
 	}
 	return t, nil
 }
