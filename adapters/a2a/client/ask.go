@@ -329,7 +329,7 @@ func (w *work) message(part wire.Part) wire.Message {
 // post sends a message beside the stream.
 func (w *work) post(ctx context.Context, m wire.Message) error {
 	r := wire.SendRequest{Message: m, Configuration: wire.Configuration{ReturnImmediately: true}}
-	_, err := w.agent.do(ctx, w.remote, call{op: opSend, params: sendParams(r)})
+	_, err := w.agent.do(ctx, w.remote, call{op: opSend, message: &r})
 	return err
 }
 

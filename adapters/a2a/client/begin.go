@@ -115,7 +115,7 @@ func (w *work) send(ctx context.Context, r wire.SendRequest) (source, error) {
 	if !w.remote.streams {
 		op, r.Configuration.ReturnImmediately = opSend, true
 	}
-	resp, err := w.agent.do(ctx, w.remote, call{op: op, params: sendParams(r), trace: w.turn.Trace()})
+	resp, err := w.agent.do(ctx, w.remote, call{op: op, message: &r, trace: w.turn.Trace()})
 	if op.stream && refusedAs(err, wire.ReasonUnsupportedOperation) && r.Message.TaskID == "" {
 		return nil, core.NewFault(core.CodeUnsupported, "the remote agent refuses to stream, although its card says capabilities.streaming: %s", reason(err)).Because(err)
 	}

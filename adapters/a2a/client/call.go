@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
@@ -44,12 +44,23 @@ var (
 // call is one use of an operation.
 type call struct {
 	op operation
-	// task is the id of the task in the path of the HTTP+JSON binding.
-	task string
-	// params are the params for a tenant.
-	params func(tenant string) any
+	// message is what it sends; nil for what is asked of a task.
+	message *wire.SendRequest
+	task    wire.TaskRequest
 	// trace is what its headers carry on.
 	trace core.Trace
+}
+
+// params returns what a call sends to a tenant.
+func (c call) params(tenant string) any {
+	if c.message == nil {
+		task := c.task
+		task.Tenant = tenant
+		return task
+	}
+	message := *c.message
+	message.Tenant = tenant
+	return message
 }
 
 // response is the answer to a call whose status is 2xx: a stream, or the result.
@@ -81,17 +92,13 @@ func isDial(err error) bool {
 	return errors.As(err, &dial) && dial.Op == "dial"
 }
 
+// doAt sends a request and reads the answer, but for the events of a stream.
 func (a *Agent) doAt(ctx context.Context, r *remote, end endpoint, c call) (response, error) {
-	if c.op.waits {
-		return a.exchange(ctx, r, end, c)
+	if !c.op.waits {
+		within, cancel := context.WithTimeout(ctx, a.opts.Timeout)
+		defer cancel()
+		ctx = within
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.opts.Timeout)
-	defer cancel()
-	return a.exchange(ctx, r, end, c)
-}
-
-// exchange sends a request and reads the answer, but for the events of a stream.
-func (a *Agent) exchange(ctx context.Context, r *remote, end endpoint, c call) (response, error) {
 	req, body, err := a.request(ctx, r, end, c)
 	if err != nil {
 		return response{}, err
@@ -129,26 +136,27 @@ func (a *Agent) exchange(ctx context.Context, r *remote, end endpoint, c call) (
 		a.answered()
 	}
 	result, err := resultOf(end, resp.StatusCode, text)
-	if status := refusedWith(err); status == http.StatusUnauthorized || status == http.StatusForbidden {
-		return response{}, a.denied(r, "a request to "+what, status, reason(err)).Because(err)
-	}
 	var own *wire.Error
-	if err != nil && !errors.As(err, &own) {
+	switch {
+	case err == nil:
+	case !errors.As(err, &own):
 		err = core.NewFault(core.CodeInternal, "%s answered what A2A %s does not have (status %d, %s): %s", what, wire.Version, resp.StatusCode, short(media), reason(err))
+	case own.Status == http.StatusUnauthorized, own.Status == http.StatusForbidden:
+		err = a.denied(r, "a request to "+what, own.Status, reason(err)).Because(err)
 	}
 	return response{end: end, result: result}, err
 }
 
 // request returns the HTTP request of a call and its body.
 func (a *Agent) request(ctx context.Context, r *remote, end endpoint, c call) (req *http.Request, body []byte, err error) {
-	verb, at, params := http.MethodPost, end.url, c.params(end.tenant)
+	verb, at := http.MethodPost, end.url
 	if end.rest {
 		verb, at = c.op.verb, c.path(end)
 	}
 	if end.rest && verb == http.MethodGet {
-		at += fmt.Sprintf("?historyLength=%d", lastMessage)
+		at += fmt.Sprintf("?historyLength=%d", *c.task.HistoryLength)
 	} else {
-		raw, err := wire.Marshal(params)
+		raw, err := wire.Marshal(c.params(end.tenant))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -185,8 +193,8 @@ func (a *Agent) request(ctx context.Context, r *remote, end endpoint, c call) (r
 // path returns the address of a call in the HTTP+JSON binding.
 func (c call) path(end endpoint) string {
 	path := c.op.path
-	if c.task != "" {
-		path = fmt.Sprintf(path, url.PathEscape(c.task))
+	if c.message == nil {
+		path = fmt.Sprintf(path, url.PathEscape(c.task.ID))
 	}
 	if end.tenant != "" {
 		path = "/" + url.PathEscape(end.tenant) + path
@@ -223,27 +231,10 @@ func rpcError(status int, e *jsonrpc.Error) *wire.Error {
 	return wire.ReadError(status, e.Code, e.Message, details)
 }
 
-// refusedWith returns the HTTP status of an error of the remote, else 0.
-func refusedWith(err error) int {
-	var e *wire.Error
-	if errors.As(err, &e) {
-		return e.Status
-	}
-	return 0
-}
-
 // refusedAs reports whether the remote refused a call for the reason.
 func refusedAs(err error, reasons ...string) bool {
 	var e *wire.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	for _, r := range reasons {
-		if e.Reason == r {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &e) && slices.Contains(reasons, e.Reason)
 }
 
 // unreached notes that a request was not answered, and returns its Fault.
@@ -280,47 +271,25 @@ func reason(err error) string {
 	return short(err.Error())
 }
 
-// sendParams returns the params of a message.
-func sendParams(r wire.SendRequest) func(string) any {
-	return func(tenant string) any {
-		r.Tenant = tenant
-		return r
-	}
-}
-
-// taskParams returns the params of an operation on a task.
-func taskParams(id string, metadata json.RawMessage) func(string) any {
-	return func(tenant string) any { return wire.TaskRequest{Tenant: tenant, ID: id, Metadata: metadata} }
-}
-
-// lastMessage is how much of the history the hub asks for: the message that may be the answer.
-const lastMessage = 1
-
-// getTask returns the task as it is now.
+// getTask returns the task as it is now, with the last message, which may be the answer.
 func (a *Agent) getTask(ctx context.Context, r *remote, id string) (wire.Task, error) {
-	last := lastMessage
-	resp, err := a.do(ctx, r, call{op: opGet, task: id, params: func(tenant string) any {
-		return wire.TaskRequest{Tenant: tenant, ID: id, HistoryLength: &last}
-	}})
-	if err != nil {
-		return wire.Task{}, err
-	}
-	return readTask(resp.result)
+	last := 1
+	return a.askTask(ctx, r, opGet, wire.TaskRequest{ID: id, HistoryLength: &last})
 }
 
 // cancelTask cancels a task and returns it as it is then.
 func (a *Agent) cancelTask(ctx context.Context, r *remote, id string) (wire.Task, error) {
-	resp, err := a.do(ctx, r, call{op: opCancel, task: id, params: taskParams(id, nil)})
-	if err != nil {
-		return wire.Task{}, err
-	}
-	return readTask(resp.result)
+	return a.askTask(ctx, r, opCancel, wire.TaskRequest{ID: id})
 }
 
-func readTask(v strictjson.Value) (wire.Task, error) {
-	t, err := wire.ReadTask(v)
+// askTask makes a call whose answer is the task.
+func (a *Agent) askTask(ctx context.Context, r *remote, op operation, of wire.TaskRequest) (t wire.Task, err error) {
+	resp, err := a.do(ctx, r, call{op: op, task: of})
 	if err != nil {
-		return t, core.NewFault(core.CodeInternal, "the remote agent answered with a task that is none: %s%s", reason(err), legacy(v))
+		return t, err
+	}
+	if t, err = wire.ReadTask(resp.result); err != nil {
+		return t, core.NewFault(core.CodeInternal, "the remote agent answered with a task that is none: %s%s", reason(err), legacy(resp.result))
 	}
 	return t, nil
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/pace"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // work is one task at the remote.
@@ -285,15 +285,11 @@ func (w *work) subscribe(ctx context.Context, id string) (source, error) {
 	if !w.remote.streams {
 		return poll, nil
 	}
-	var metadata json.RawMessage
+	of := wire.TaskRequest{ID: id}
 	if w.remote.cursors && w.cursor != "" {
-		raw, err := json.Marshal(map[string]string{wire.CursorExtension: w.cursor})
-		if err != nil {
-			return nil, err
-		}
-		metadata = raw
+		of.Metadata = strictjson.Encode(map[string]string{wire.CursorExtension: w.cursor})
 	}
-	resp, err := w.agent.do(ctx, w.remote, call{op: opSubscribe, task: id, params: taskParams(id, metadata)})
+	resp, err := w.agent.do(ctx, w.remote, call{op: opSubscribe, task: of})
 	switch {
 	case refusedAs(err, wire.ReasonUnsupportedOperation): // it has ended, or there are no streams
 		t, err := w.agent.getTask(ctx, w.remote, id)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
 	"strings"
 
@@ -45,56 +44,60 @@ const (
 
 // The reasons of the protocol (section 5.4).
 const (
-	ReasonTaskNotFound          = "TASK_NOT_FOUND"
-	ReasonTaskNotCancelable     = "TASK_NOT_CANCELABLE"
-	ReasonPushNotSupported      = "PUSH_NOTIFICATION_NOT_SUPPORTED"
-	ReasonUnsupportedOperation  = "UNSUPPORTED_OPERATION"
-	ReasonContentType           = "CONTENT_TYPE_NOT_SUPPORTED"
-	ReasonInvalidAgentResponse  = "INVALID_AGENT_RESPONSE"
-	ReasonNoExtendedCard        = "EXTENDED_AGENT_CARD_NOT_CONFIGURED"
-	ReasonExtensionRequired     = "EXTENSION_SUPPORT_REQUIRED"
-	ReasonVersionNotSupported   = "VERSION_NOT_SUPPORTED"
-	reasonParse                 = "PARSE_ERROR"
-	reasonInvalidRequest        = "INVALID_REQUEST"
-	reasonMethodNotFound        = "METHOD_NOT_FOUND"
-	reasonInvalidParams         = "INVALID_PARAMS"
-	reasonInternal              = "INTERNAL"
-	failedPrecondition          = "FAILED_PRECONDITION"
-	invalidArgument             = "INVALID_ARGUMENT"
-	codeOther                   = -32000 // JSON-RPC: a server error of our own
-	typeInfo                    = "type.googleapis.com/google.rpc.ErrorInfo"
-	typeBadRequest              = "type.googleapis.com/google.rpc.BadRequest"
-	codeParse, codeInvalidParam = -32700, -32602
+	ReasonTaskNotFound         = "TASK_NOT_FOUND"
+	ReasonTaskNotCancelable    = "TASK_NOT_CANCELABLE"
+	ReasonPushNotSupported     = "PUSH_NOTIFICATION_NOT_SUPPORTED"
+	ReasonUnsupportedOperation = "UNSUPPORTED_OPERATION"
+	ReasonContentType          = "CONTENT_TYPE_NOT_SUPPORTED"
+	ReasonInvalidAgentResponse = "INVALID_AGENT_RESPONSE"
+	ReasonNoExtendedCard       = "EXTENDED_AGENT_CARD_NOT_CONFIGURED"
+	ReasonExtensionRequired    = "EXTENSION_SUPPORT_REQUIRED"
+	ReasonVersionNotSupported  = "VERSION_NOT_SUPPORTED"
+	reasonParse                = "PARSE_ERROR"
+	reasonInvalidRequest       = "INVALID_REQUEST"
+	reasonMethodNotFound       = "METHOD_NOT_FOUND"
+	reasonInvalidParams        = "INVALID_PARAMS"
+	reasonInternal             = "INTERNAL"
 )
 
-// kind is a kind of error in both bindings.
+// Names of gRPC statuses, and the types of details.
+const (
+	failedPrecondition = "FAILED_PRECONDITION"
+	invalidArgument    = "INVALID_ARGUMENT"
+	typeInfo           = "type.googleapis.com/google.rpc.ErrorInfo"
+	typeBadRequest     = "type.googleapis.com/google.rpc.BadRequest"
+)
+
+// kind is a kind of error in every binding, and what it is for the hub.
 type kind struct {
 	code, status int
 	grpc         string
+	fault        core.Code
 }
 
 // kinds are the errors of the protocol and of JSON-RPC by reason (section 5.4).
 var kinds = map[string]kind{
-	ReasonTaskNotFound:         {-32001, http.StatusNotFound, "NOT_FOUND"},
-	ReasonTaskNotCancelable:    {-32002, http.StatusBadRequest, failedPrecondition},
-	ReasonPushNotSupported:     {-32003, http.StatusBadRequest, failedPrecondition},
-	ReasonUnsupportedOperation: {-32004, http.StatusBadRequest, failedPrecondition},
-	ReasonContentType:          {-32005, http.StatusBadRequest, invalidArgument},
-	ReasonInvalidAgentResponse: {-32006, http.StatusInternalServerError, "INTERNAL"},
-	ReasonNoExtendedCard:       {-32007, http.StatusBadRequest, failedPrecondition},
-	ReasonExtensionRequired:    {-32008, http.StatusBadRequest, failedPrecondition},
-	ReasonVersionNotSupported:  {-32009, http.StatusBadRequest, failedPrecondition},
-	reasonParse:                {codeParse, http.StatusBadRequest, invalidArgument},
-	reasonInvalidRequest:       {-32600, http.StatusBadRequest, invalidArgument},
-	reasonMethodNotFound:       {-32601, http.StatusNotFound, "UNIMPLEMENTED"},
-	reasonInvalidParams:        {codeInvalidParam, http.StatusBadRequest, invalidArgument},
-	reasonInternal:             {-32603, http.StatusInternalServerError, "INTERNAL"},
+	ReasonTaskNotFound:         {-32001, http.StatusNotFound, "NOT_FOUND", core.CodeUnknownTask},
+	ReasonTaskNotCancelable:    {-32002, http.StatusBadRequest, failedPrecondition, core.CodeConflict},
+	ReasonPushNotSupported:     {-32003, http.StatusBadRequest, failedPrecondition, core.CodeUnsupported},
+	ReasonUnsupportedOperation: {-32004, http.StatusBadRequest, failedPrecondition, core.CodeUnsupported},
+	ReasonContentType:          {-32005, http.StatusBadRequest, invalidArgument, core.CodeUnsupported},
+	ReasonInvalidAgentResponse: {-32006, http.StatusInternalServerError, "INTERNAL", core.CodeInternal},
+	ReasonNoExtendedCard:       {-32007, http.StatusBadRequest, failedPrecondition, core.CodeUnsupported},
+	ReasonExtensionRequired:    {-32008, http.StatusBadRequest, failedPrecondition, core.CodeUnsupported},
+	ReasonVersionNotSupported:  {-32009, http.StatusBadRequest, failedPrecondition, core.CodeUnsupported},
+	reasonParse:                {-32700, http.StatusBadRequest, invalidArgument, core.CodeInvalid},
+	reasonInvalidRequest:       {-32600, http.StatusBadRequest, invalidArgument, core.CodeInvalid},
+	reasonMethodNotFound:       {-32601, http.StatusNotFound, "UNIMPLEMENTED", core.CodeUnsupported},
+	reasonInvalidParams:        {-32602, http.StatusBadRequest, invalidArgument, core.CodeInvalid},
+	reasonInternal:             {-32603, http.StatusInternalServerError, "INTERNAL", core.CodeInternal},
 }
 
 // NewError returns an error with a reason of the protocol.
-func NewError(reason, message string) *Error {
-	k := kinds[reason]
-	return &Error{Code: k.code, Status: k.status, GRPC: k.grpc, Reason: reason, Domain: Domain, Message: message}
+func NewError(reason, message string) *Error { return kinds[reason].error(reason, Domain, message) }
+
+func (k kind) error(reason, domain, message string) *Error {
+	return &Error{Code: k.code, Status: k.status, GRPC: k.grpc, Reason: reason, Domain: domain, Message: message}
 }
 
 // ParseError is the error for a body that is no JSON.
@@ -128,19 +131,19 @@ var reasons = map[core.Code]string{
 // others are the faults that the protocol has no word for: in JSON-RPC they are server errors
 // of our own, told apart by the reason.
 var others = map[core.Code]kind{
-	core.CodeUnauthenticated: {codeOther, http.StatusUnauthorized, "UNAUTHENTICATED"},
-	core.CodeNotAuthorized:   {codeOther, http.StatusForbidden, "PERMISSION_DENIED"},
-	core.CodeUnknownAgent:    {codeOther, http.StatusNotFound, "NOT_FOUND"},
-	core.CodeUnknownDomain:   {codeOther, http.StatusNotFound, "NOT_FOUND"},
-	core.CodeUnreachable:     {codeOther, http.StatusServiceUnavailable, "UNAVAILABLE"},
-	core.CodeOverloaded:      {codeOther, http.StatusServiceUnavailable, "UNAVAILABLE"},
-	core.CodeRateLimited:     {codeOther, http.StatusTooManyRequests, "RESOURCE_EXHAUSTED"},
-	core.CodeBudget:          {codeOther, http.StatusTooManyRequests, "RESOURCE_EXHAUSTED"},
-	core.CodeTooLarge:        {codeOther, http.StatusRequestEntityTooLarge, invalidArgument},
-	core.CodeTimeout:         {codeOther, http.StatusGatewayTimeout, "DEADLINE_EXCEEDED"},
-	core.CodeCancelled:       {codeOther, http.StatusConflict, "CANCELLED"},
-	core.CodeConflict:        {codeOther, http.StatusConflict, "ABORTED"},
-	core.CodeLoop:            {codeOther, http.StatusLoopDetected, failedPrecondition},
+	core.CodeUnauthenticated: {-32000, http.StatusUnauthorized, "UNAUTHENTICATED", ""},
+	core.CodeNotAuthorized:   {-32000, http.StatusForbidden, "PERMISSION_DENIED", ""},
+	core.CodeUnknownAgent:    {-32000, http.StatusNotFound, "NOT_FOUND", ""},
+	core.CodeUnknownDomain:   {-32000, http.StatusNotFound, "NOT_FOUND", ""},
+	core.CodeUnreachable:     {-32000, http.StatusServiceUnavailable, "UNAVAILABLE", ""},
+	core.CodeOverloaded:      {-32000, http.StatusServiceUnavailable, "UNAVAILABLE", ""},
+	core.CodeRateLimited:     {-32000, http.StatusTooManyRequests, "RESOURCE_EXHAUSTED", ""},
+	core.CodeBudget:          {-32000, http.StatusTooManyRequests, "RESOURCE_EXHAUSTED", ""},
+	core.CodeTooLarge:        {-32000, http.StatusRequestEntityTooLarge, invalidArgument, ""},
+	core.CodeTimeout:         {-32000, http.StatusGatewayTimeout, "DEADLINE_EXCEEDED", ""},
+	core.CodeCancelled:       {-32000, http.StatusConflict, "CANCELLED", ""},
+	core.CodeConflict:        {-32000, http.StatusConflict, "ABORTED", ""},
+	core.CodeLoop:            {-32000, http.StatusLoopDetected, failedPrecondition, ""},
 }
 
 // ErrorOf returns the error of the protocol for err: an *Error, an error of this package or a
@@ -162,7 +165,7 @@ func ErrorOf(err error) *Error {
 	if !ok {
 		return NewError(reasonInternal, core.InternalMessage)
 	}
-	e := &Error{Code: k.code, Status: k.status, GRPC: k.grpc, Reason: strings.ToUpper(string(f.Code)), Domain: HubDomain, Message: f.Message}
+	e := k.error(strings.ToUpper(string(f.Code)), HubDomain, f.Message)
 	if f.Retryable {
 		e.Metadata = map[string]string{"retryable": "true"}
 	}
@@ -180,31 +183,24 @@ func (e *Error) Fault() *core.Fault {
 	return f
 }
 
+// statuses are the faults of HTTP statuses, whatever the reason.
+var statuses = map[int]core.Code{
+	http.StatusUnauthorized: core.CodeUnauthenticated, http.StatusForbidden: core.CodeNotAuthorized, http.StatusTooManyRequests: core.CodeRateLimited,
+	http.StatusServiceUnavailable: core.CodeUnreachable, http.StatusBadGateway: core.CodeUnreachable, http.StatusGatewayTimeout: core.CodeTimeout,
+}
+
 // neutral returns the neutral code of the error.
 func (e *Error) neutral() core.Code {
+	own := core.Code(strings.ToLower(e.Reason))
 	switch {
-	case e.Domain == HubDomain && others[core.Code(strings.ToLower(e.Reason))].status != 0:
-		return core.Code(strings.ToLower(e.Reason))
-	case e.Status == http.StatusUnauthorized || e.GRPC == "UNAUTHENTICATED":
+	case e.Domain == HubDomain && others[own].status != 0:
+		return own
+	case e.GRPC == "UNAUTHENTICATED":
 		return core.CodeUnauthenticated
-	case e.Status == http.StatusForbidden || e.GRPC == "PERMISSION_DENIED":
+	case e.GRPC == "PERMISSION_DENIED":
 		return core.CodeNotAuthorized
-	case e.Status == http.StatusTooManyRequests:
-		return core.CodeRateLimited
-	case e.Status == http.StatusServiceUnavailable, e.Status == http.StatusBadGateway:
-		return core.CodeUnreachable
-	case e.Status == http.StatusGatewayTimeout:
-		return core.CodeTimeout
-	case e.Reason == ReasonTaskNotFound:
-		return core.CodeUnknownTask
-	case e.Reason == ReasonTaskNotCancelable:
-		return core.CodeConflict
-	case e.Reason == reasonInvalidParams, e.Reason == reasonInvalidRequest, e.Reason == reasonParse:
-		return core.CodeInvalid
-	case e.Reason == reasonMethodNotFound, kinds[e.Reason].grpc == failedPrecondition, e.Reason == ReasonContentType:
-		return core.CodeUnsupported
 	}
-	return core.CodeInternal
+	return cmp.Or(statuses[e.Status], kinds[e.Reason].fault, core.CodeInternal)
 }
 
 // Details returns the list of details: error.data of the JSON-RPC binding, error.details of
@@ -227,19 +223,17 @@ func (e *Error) Details() json.RawMessage {
 	if e.Violations != nil {
 		all = append(all, badRequest{typeBadRequest, e.Violations})
 	}
-	raw, _ := Marshal(all) // texts always encode
-	return raw
+	return strictjson.Encode(all)
 }
 
 // Body returns the body of the error in the HTTP+JSON binding (section 11.6).
 func (e *Error) Body() []byte {
-	raw, _ := Marshal(map[string]any{"error": struct { // texts always encode
+	return strictjson.Encode(map[string]any{"error": struct {
 		Code    int             `json:"code"`
 		Status  string          `json:"status"`
 		Message string          `json:"message"`
 		Details json.RawMessage `json:"details"`
 	}{e.Status, e.GRPC, e.Message, e.Details()}})
-	return raw
 }
 
 // ReadError returns the error that a peer sent: its code and message, and what its details
@@ -257,20 +251,13 @@ func ReadError(status, code int, message string, details strictjson.Value) *Erro
 	for d := range details.Items() {
 		switch kind, _ := d.Get("@type").Text(); kind {
 		case typeInfo:
-			var metadata map[string]string
-			if d.Get("metadata").Decode(&metadata) == nil {
-				e.Metadata = maps.Clone(metadata)
-			}
+			_ = d.Get("metadata").Decode(&e.Metadata) // other metadata is not looked at
 			if reason, ok := d.Get("reason").Text(); ok {
 				e.Reason = reason
 			}
 			e.Domain, _ = d.Get("domain").Text()
 		case typeBadRequest:
-			for v := range d.Get("fieldViolations").Items() {
-				field, _ := v.Get("field").Text()
-				description, _ := v.Get("description").Text()
-				e.Violations = append(e.Violations, Violation{field, description})
-			}
+			_ = d.Get("fieldViolations").Decode(&e.Violations)
 		}
 	}
 	return e
