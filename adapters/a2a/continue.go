@@ -1,8 +1,10 @@
 package a2a
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -11,24 +13,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
-
-// settlement is a data part that settles what a task waits for.
-type settlement struct {
-	Approval *struct {
-		ID       string `json:"id"`
-		Approved *bool  `json:"approved"`
-		All      bool   `json:"all"`
-		Reason   string `json:"reason"`
-		// InputSHA256 is that of the input which was decided on, if the client says it.
-		InputSHA256 string `json:"input_sha256"`
-	} `json:"approval"`
-	Answer *struct {
-		ID        string   `json:"id"`
-		Selected  []string `json:"selected"`
-		Text      string   `json:"text"`
-		Dismissed bool     `json:"dismissed"`
-	} `json:"answer"`
-}
 
 // goOn takes a message for a task that is there: it settles what the task waits for, or is
 // context for the agent that works on it.
@@ -45,7 +29,7 @@ func (c *call) goOn(s *hub.Session, t *task.Task, r wire.SendRequest) error {
 		if p.Kind != wire.PartData {
 			continue
 		}
-		var in settlement
+		var in wire.Settlement
 		if err := strictjson.ParseValid(p.Data).Decode(&in); err != nil {
 			return core.NewFault(core.CodeInvalid, "message.parts: data: %s", err)
 		}
@@ -64,7 +48,7 @@ func (c *call) goOn(s *hub.Session, t *task.Task, r wire.SendRequest) error {
 }
 
 // settle decides an approval or answers a question.
-func (c *call) settle(s *hub.Session, t *task.Task, in settlement) error {
+func (c *call) settle(s *hub.Session, t *task.Task, in wire.Settlement) error {
 	if a := in.Approval; a != nil {
 		if a.ID == "" || a.Approved == nil {
 			return core.NewFault(core.CodeInvalid, `message.parts: data: an approval is {"approval":{"id":"...","approved":true}}`)
@@ -72,32 +56,21 @@ func (c *call) settle(s *hub.Session, t *task.Task, in settlement) error {
 		return s.Decide(c.r.Context(), t.ID(), core.ApprovalDecided{ID: a.ID, Approved: *a.Approved, All: a.All, Reason: a.Reason, InputSHA256: a.InputSHA256})
 	}
 	a := in.Answer
-	if open := c.openQuestions(t); len(open) == 0 || a.ID != "" && !hasQuestion(open, a.ID) {
+	open := c.openQuestions(t)
+	if len(open) == 0 || a.ID != "" && !slices.ContainsFunc(open, func(q question.Question) bool { return q.ID == a.ID }) {
 		return core.NewFault(core.CodeConflict, "the task waits for no question %s: it was answered, or its time is over", shorten(a.ID))
-	} else if a.ID == "" {
-		a.ID = open[0].ID
 	}
+	a.ID = cmp.Or(a.ID, open[0].ID)
 	_, err := s.AnswerQuestion(c.r.Context(), core.Reply{Question: a.ID, Selected: a.Selected, Text: a.Text, Dismissed: a.Dismissed})
 	return err
-}
-
-func hasQuestion(all []question.Question, id string) bool {
-	for _, q := range all {
-		if q.ID == id {
-			return true
-		}
-	}
-	return false
 }
 
 // openQuestions returns the questions that a task waits for and the sender may answer, the
 // longest waiting first.
 func (c *call) openQuestions(t *task.Task) (open []question.Question) {
 	for _, q := range c.server.hub.Questions(c.from) {
-		for _, id := range q.Tasks {
-			if id == t.ID() {
-				open = append(open, q)
-			}
+		if slices.Contains(q.Tasks, t.ID()) {
+			open = append(open, q)
 		}
 	}
 	return open

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -54,9 +53,7 @@ func (w *work) ask(ctx context.Context, u *wire.StatusUpdate) error {
 	for _, want := range approvals {
 		a.approvals[want.ID] = want
 	}
-	w.mu.Lock()
-	w.asked = a
-	w.mu.Unlock()
+	w.asked.Store(a)
 	for _, want := range approvals { // the decision may come before the report returns
 		if err := w.report(want, nil); err != nil {
 			w.withdraw()
@@ -110,7 +107,7 @@ func (w *work) people(ctx context.Context, a *asked, q question.Question, theirs
 	}
 	part := wire.TextPart(out.String())
 	if theirs != "" {
-		part = dataPart("answer", answer{theirs, out.Selected, out.Text})
+		part = wire.Settlement{Answer: &wire.Answer{ID: theirs, Selected: out.Selected, Text: out.Text}}.Part()
 	}
 	w.settle(w.aside.With(ctx), a, 0, part)
 }
@@ -120,30 +117,6 @@ func errorText(err error) string {
 		return ""
 	}
 	return err.Error()
-}
-
-// answer and decision are what our server reads from the data part of a message.
-type answer struct {
-	ID       string   `json:"id"`
-	Selected []string `json:"selected,omitempty"`
-	Text     string   `json:"text,omitempty"`
-}
-
-type decision struct {
-	ID       string `json:"id"`
-	Approved bool   `json:"approved"`
-	All      bool   `json:"all,omitempty"`
-	Reason   string `json:"reason,omitempty"`
-	// InputSHA256 is that of the input as the remote hub says it.
-	InputSHA256 string `json:"input_sha256,omitempty"`
-}
-
-func dataPart(name string, value any) wire.Part {
-	raw, err := json.Marshal(map[string]any{name: value})
-	if err != nil {
-		panic(err) // texts and flags always encode
-	}
-	return wire.DataPart(raw)
 }
 
 // settle sends a reply, of the kind if it is an event, to what the remote asked: beside the stream, or where that has ended as
@@ -170,19 +143,11 @@ func (w *work) settle(ctx context.Context, a *asked, kind core.Kind, part wire.P
 }
 
 // waiting returns what the remote waits for; nil for nothing.
-func (w *work) waiting() *asked {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.asked
-}
+func (w *work) waiting() *asked { return w.asked.Load() }
 
 // withdraw ends the question to people.
 func (w *work) withdraw() {
-	w.mu.Lock()
-	a := w.asked
-	w.asked = nil
-	w.mu.Unlock()
-	if a != nil {
+	if a := w.asked.Swap(nil); a != nil {
 		a.cancel()
 	}
 }
@@ -225,9 +190,7 @@ func (w *work) leaveOpen(q *unansweredQuestion) error {
 	}
 	continues := w.turn.Request().Thread != ""
 	if continues {
-		w.mu.Lock()
 		w.session.Open = &open{w.lastAsked, w.told.kept()}
-		w.mu.Unlock()
 	}
 	err := w.report(core.Done{Data: w.told.structured()}, nil)
 	if !continues {
@@ -250,7 +213,8 @@ func (w *work) listen(ctx context.Context) {
 		case core.ApprovalDecided:
 			if a := w.waiting(); a != nil {
 				if asked, is := a.approvals[b.ID]; is && b.IsFor(asked.Input) {
-					w.settle(ctx, a, b.Kind(), dataPart("approval", decision{b.ID, b.Approved, b.All, b.Reason, asked.InputSHA256}))
+					d := wire.Decision{ID: b.ID, Approved: &b.Approved, All: b.All, Reason: b.Reason, InputSHA256: asked.InputSHA256}
+					w.settle(ctx, a, b.Kind(), wire.Settlement{Approval: &d}.Part())
 				}
 			}
 		case core.Injected:
@@ -273,24 +237,20 @@ const injectionTimeout = 2 * time.Second
 // task before it.
 func (w *work) beginInjection() (done func()) {
 	answered := make(chan struct{})
-	w.mu.Lock()
-	w.injection = answered
-	w.mu.Unlock()
+	w.injection.Store(&answered)
 	return func() { close(answered) }
 }
 
 // awaitInjection waits for an answer that is due.
 func (w *work) awaitInjection() {
-	w.mu.Lock()
-	due := w.injection
-	w.mu.Unlock()
+	due := w.injection.Load()
 	if due == nil {
 		return
 	}
 	timer := time.NewTimer(injectionTimeout)
 	defer timer.Stop()
 	select {
-	case <-due:
+	case <-*due:
 	case <-timer.C:
 	}
 }
@@ -318,12 +278,11 @@ func (w *work) inject(ctx context.Context, b core.Injected) core.InjectionAnswer
 
 // message returns another message of the task.
 func (w *work) message(part wire.Part) wire.Message {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.replies++
-	return wire.Message{
-		ID: fmt.Sprintf("%s.%d", w.turn.Task(), w.replies), Role: wire.RoleUser, Parts: []wire.Part{part}, TaskID: w.task, ContextID: w.session.Context,
+	m := wire.Message{ID: fmt.Sprintf("%s.%d", w.turn.Task(), w.replies.Add(1)), Role: wire.RoleUser, Parts: []wire.Part{part}}
+	if named := w.named.Load(); named != nil {
+		m.TaskID, m.ContextID = named.task, named.context
 	}
+	return m
 }
 
 // post sends a message beside the stream.
@@ -335,11 +294,7 @@ func (w *work) post(ctx context.Context, m wire.Message) error {
 
 // cancelRemote cancels the task at the remote, and ends the work once the grace is over.
 func (w *work) cancelRemote(ctx context.Context, c core.CancelRequested) {
-	w.mu.Lock()
-	first := w.cancel == nil
-	w.cancel = &c
-	w.mu.Unlock()
-	if !first {
+	if w.cancel.Swap(&c) != nil {
 		return
 	}
 	grace := time.AfterFunc(w.agent.opts.Grace, func() { w.stop(errGrace) })
@@ -357,9 +312,7 @@ func (w *work) cancelRemote(ctx context.Context, c core.CancelRequested) {
 		return
 	}
 	if t.Status.State.Terminal() {
-		w.mu.Lock()
-		w.cancelled = &t
-		w.mu.Unlock()
+		w.cancelled.Store(&t)
 		w.over <- &t // it has room for the only one
 	}
 }

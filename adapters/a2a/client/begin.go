@@ -25,7 +25,7 @@ func (w *work) begin(ctx context.Context) (source, error) {
 		return s, err
 	}
 	if before.Open != nil && refusedAs(err, wire.ReasonTaskNotFound, wire.ReasonUnsupportedOperation) {
-		w.setSession(session{Context: before.Context, Heard: before.Heard})
+		w.session = session{Context: before.Context, Heard: before.Heard}
 		w.lastAsked, w.told.artifacts, w.told.order = "", nil, nil
 		if s, err = w.tell(ctx); err == nil {
 			return s, nil
@@ -38,13 +38,13 @@ func (w *work) begin(ctx context.Context) (source, error) {
 	if err := w.turn.Report(core.SessionLost{Reason: "the remote agent does not continue the conversation: " + reason(err)}, nil); err != nil {
 		return nil, err
 	}
-	w.setSession(session{})
+	w.session = session{}
 	return w.tell(ctx)
 }
 
 // tell sends the request in the session, and notes what the remote knows once it has taken it.
 func (w *work) tell(ctx context.Context) (source, error) {
-	in := w.session // only the goroutine of Work has changed it until the remote answers
+	in := w.session
 	s, err := w.send(frame.TurnOf(ctx).Telling(ctx, core.KindAssigned), w.request(in))
 	if err != nil {
 		return nil, err
@@ -53,16 +53,8 @@ func (w *work) tell(ctx context.Context) (source, error) {
 	if in.Open != nil {
 		history = nil
 	}
-	w.mu.Lock()
 	w.session.Heard = in.Heard.with(history, w.turn.Task())
-	w.mu.Unlock()
 	return s, nil
-}
-
-func (w *work) setSession(now session) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.session = now
 }
 
 // request returns the message of the task in a session. Where the remote has no memory of the

@@ -68,12 +68,9 @@ func (w *work) concerns(id string) bool {
 
 // name notes the ids of the task and of its conversation, once.
 func (w *work) name(id, conversation string) error {
-	w.mu.Lock()
-	before := w.session
-	first := w.task == "" && id != ""
+	before, known := w.session, w.id()
+	first := known == "" && id != ""
 	if first {
-		w.task = id
-		close(w.known)
 		w.session.Task, w.session.Open = id, nil
 	}
 	if conversation != "" {
@@ -82,8 +79,11 @@ func (w *work) name(id, conversation string) error {
 	if before.Context != "" && w.session.Context != before.Context {
 		w.session.Heard = nil
 	}
-	w.mu.Unlock()
+	if first || w.session.Context != before.Context {
+		w.named.Store(&names{cmp.Or(known, id), w.session.Context})
+	}
 	if first {
+		close(w.known)
 		if err := w.report(core.Accepted{}, nil); err != nil {
 			return err
 		}
@@ -225,11 +225,8 @@ func (w *work) terminal(ctx context.Context, u *wire.StatusUpdate) error {
 		}
 		return w.end(done(u, w.told.structured()), beside)
 	case wire.StateCanceled:
-		w.mu.Lock()
-		cancel := w.cancel
-		w.mu.Unlock()
 		why := cmp.Or(words(u), "the remote agent cancelled the task")
-		if cancel != nil {
+		if cancel := w.cancel.Load(); cancel != nil {
 			why = cmp.Or(cancel.Reason, why)
 		}
 		return w.end(core.Cancelled{Reason: why}, beside)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
@@ -37,20 +38,21 @@ type work struct {
 	ended     bool      // the end was reported
 	lastAsked string    // the key of the last question
 
-	unrecorded bool // the session has to be recorded; the goroutine of Work uses it alone
+	session    session
+	unrecorded bool // the session has to be recorded
 
-	mu        sync.Mutex
-	injection chan struct{} // closed once the last injection was answered; nil for none
-	replies   int           // how many were sent
-	task      string        // the id of the task at the remote, "" until it is known
-	known     chan struct{} // closed once it is
-	session   session
-	asked     *asked // what the remote waits for
-	cancel    *core.CancelRequested
-	// cancelled is the task as the remote answered the cancel; nil until then.
-	cancelled *wire.Task
-	over      chan *wire.Task // has it for a Work that is parked
+	known     chan struct{}                 // closed once the id of the task at the remote is
+	named     atomic.Pointer[names]         // nil until then
+	replies   atomic.Int64                  // how many were sent
+	injection atomic.Pointer[chan struct{}] // closed once the last injection was answered; nil for none
+	asked     atomic.Pointer[asked]         // what the remote waits for
+	cancel    atomic.Pointer[core.CancelRequested]
+	cancelled atomic.Pointer[wire.Task] // as the remote answered the cancel
+	over      chan *wire.Task           // has it for a Work that is parked
 }
+
+// names are the ids that the remote has given the task and its conversation.
+type names struct{ task, context string }
 
 // The causes for which a work ends early.
 var (
@@ -91,9 +93,7 @@ func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
 // conclude reports how the work ended, where that has not been done, and returns the error of
 // Work.
 func (w *work) conclude(ctx, inner context.Context, err error) error {
-	w.mu.Lock()
-	cancel, snapshot := w.cancel, w.cancelled
-	w.mu.Unlock()
+	cancel, snapshot := w.cancel.Load(), w.cancelled.Load()
 	var open *unansweredQuestion
 	switch cause := context.Cause(inner); {
 	case w.ended:
@@ -139,10 +139,8 @@ const abandonTimeout = 2 * time.Second
 
 // abandon cancels a task at the remote for which nobody waits any more.
 func (w *work) abandon(ctx context.Context) {
-	w.mu.Lock()
-	id, told := w.task, w.cancel != nil
-	w.mu.Unlock()
-	if id == "" || told {
+	id := w.id()
+	if id == "" || w.cancel.Load() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTimeout)
@@ -156,10 +154,7 @@ func (w *work) abandon(ctx context.Context) {
 // outside a thread is not recorded unless it waits for an answer: few ask again there.
 func (w *work) keepSession() {
 	in := agent.ConversationOf(w.turn)
-	w.mu.Lock()
-	now := w.session
-	w.mu.Unlock()
-	if w.agent.sessions.set(in, now) && (now.Open != nil || !in.BeganWith(w.turn.Task())) {
+	if w.agent.sessions.set(in, w.session) && (w.session.Open != nil || !in.BeganWith(w.turn.Task())) {
 		w.unrecorded = true
 	}
 }
@@ -327,7 +322,8 @@ func (w *work) source(resp response) (source, error) {
 
 // id returns the id of the task at the remote, "" until it is known.
 func (w *work) id() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.task
+	if named := w.named.Load(); named != nil {
+		return named.task
+	}
+	return ""
 }

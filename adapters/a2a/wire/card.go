@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -47,12 +48,7 @@ type Capabilities struct {
 
 // Has reports whether the agent has an extension.
 func (c Capabilities) Has(uri string) bool {
-	for _, e := range c.Extensions {
-		if e.URI == uri {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Extensions, func(e Extension) bool { return e.URI == uri })
 }
 
 // Extension is an extension of the protocol that the agent has, or requires.
