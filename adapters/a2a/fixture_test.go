@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a"
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
@@ -18,10 +19,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/schemas"
-	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
-// fixture is a hub behind the HTTP server of the program on loopback.
+// fixture is a hub behind a real HTTP server on loopback.
 type fixture struct {
 	t      *testing.T
 	hub    *hub.Hub
@@ -33,22 +33,26 @@ type fixture struct {
 
 func start(t *testing.T, opts a2a.Options) *fixture {
 	t.Helper()
-	return startBehind(t, opts, web.Options{})
+	return startBehind(t, opts, time.Minute)
 }
 
-// unread is a listener whose connections have small buffers, so that a client that reads nothing
-// blocks writes soon.
-type unread struct{ net.Listener }
+// bounded is the ResponseWriter of the server of the program, which bounds each write.
+type bounded struct {
+	http.ResponseWriter
+	timeout time.Duration
+}
 
-func (l unread) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err == nil {
-		_ = conn.(*net.TCPConn).SetWriteBuffer(128 << 10)
+func (b bounded) Unwrap() http.ResponseWriter { return b.ResponseWriter }
+
+func (b bounded) Write(p []byte) (int, error) {
+	if err := http.NewResponseController(b.ResponseWriter).SetWriteDeadline(time.Now().Add(b.timeout)); err != nil {
+		return 0, err
 	}
-	return conn, err
+	return b.ResponseWriter.Write(p)
 }
 
-func startBehind(t *testing.T, opts a2a.Options, at web.Options) *fixture {
+// startBehind starts a fixture whose server bounds each write.
+func startBehind(t *testing.T, opts a2a.Options, writes time.Duration) *fixture {
 	t.Helper()
 	f := &fixture{t: t, hub: coretest.NewHub(t, hub.Options{}), left: make(chan string, 1024)}
 	opts.Principal = func(r *http.Request) (core.Principal, error) {
@@ -64,28 +68,20 @@ func startBehind(t *testing.T, opts a2a.Options, at web.Options) *fixture {
 	opts.Version = "1.2.3"
 	handler := a2a.New(f.hub, opts)
 	f.server = handler
-	at.MaxBodyBytes = math.MaxInt64 // as in the program: handlers have limits of their own
-	srv := web.New(at)
-	srv.Router().HandleFunc("/*", func(w http.ResponseWriter, r *http.Request) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() { f.left <- r.URL.Path }()
-		handler.ServeHTTP(w, r)
-	})
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+		handler.ServeHTTP(bounded{w, writes}, r)
+	}))
+	srv.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		_ = conn.(*net.TCPConn).SetWriteBuffer(128 << 10) // so that a client that reads nothing blocks writes soon
+		return ctx
 	}
-	over := make(chan error, 1)
-	go func() { over <- srv.Serve(unread{l}) }()
+	srv.Start()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = srv.Stop(ctx) // it cuts off what a test has left open
-		if err := <-over; err != nil {
-			t.Error(err)
-		}
+		srv.Close()
 		handler.Close()
 	})
-	f.url = "http://" + l.Addr().String()
+	f.url = srv.URL
 	return f
 }
 

@@ -69,8 +69,11 @@ func (g *GRPC) unary(m protoreflect.MethodDescriptor, run operation) grpc.Method
 	info := &grpc.UnaryServerInfo{Server: g, FullMethod: fmt.Sprintf("/%s/%s", m.Parent().FullName(), m.Name())}
 	return grpc.MethodDesc{MethodName: string(m.Name()), Handler: func(_ any, ctx context.Context, read func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
 		in := dynamicpb.NewMessage(m.Input())
-		if err := read(in); err != nil || intercept == nil {
+		if err := read(in); err != nil {
 			return nil, err
+		}
+		if intercept == nil {
+			return answer(ctx, in)
 		}
 		return intercept(ctx, in, info, answer)
 	}}

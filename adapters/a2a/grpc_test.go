@@ -27,24 +27,21 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// serveGRPC serves the gRPC binding of a fixture with the server of the program.
+// serveGRPC serves the gRPC binding of a fixture.
 func (f *fixture) serveGRPC() (addr string) {
 	f.t.Helper()
 	l, err := new(net.ListenConfig).Listen(f.t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	srv := grpcserver.New(grpcserver.Options{})
+	srv := grpc.NewServer()
 	f.server.Register(srv)
 	over := make(chan error, 1)
 	go func() { over <- srv.Serve(l) }()
 	f.t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = srv.Stop(ctx) // it cuts off what a test has left open
+		srv.Stop()
 		if err := <-over; err != nil {
 			f.t.Error(err)
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/task"
-	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
 const cursors = "A2A-Extensions: urn:other, urn:dragoman:a2a:cursor:1"
@@ -253,7 +252,7 @@ func TestASilentStreamIsKeptAlive(t *testing.T) {
 
 func TestAReaderThatReadsNothingIsCutOffAndDelaysNobody(t *testing.T) {
 	tier.Full(t, "it waits until a write has taken 20 s")
-	f := startBehind(t, a2a.Options{}, web.Options{WriteTimeout: 20 * time.Second})
+	f := startBehind(t, a2a.Options{}, 20*time.Second)
 	a := f.agent("shout")
 	slow := f.stream(rpc, "shout", wire.MethodStream, message("m1", "go", ""))
 	first, _ := slow.next()

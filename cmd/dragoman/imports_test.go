@@ -154,7 +154,8 @@ var table = []row{
 	clientEnd("parallax"),
 
 	// The dialects: dialect gives every adapter not named above its row.
-	dialect("a2a", "github.com/go-jose/go-jose/v4", "github.com/gowebpki/jcs"),
+	dialect("a2a", "github.com/go-jose/go-jose/v4", "github.com/gowebpki/jcs", "google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf",
+		"github.com/a2aproject/a2a-go/v2"), // in tests alone
 	dialect("coven", "google.golang.org/grpc/codes", "google.golang.org/grpc/status", "google.golang.org/protobuf"),
 	{
 		from: []string{"adapters/metrics/..."}, own: append([]string{"core/quota"}, session...),
