@@ -24,9 +24,9 @@ func recordsOf(events ...core.Event) []journal.Record {
 	return run
 }
 
-// recordsIn are the records of a whole message; its subject is of the task "former".
+// recordsIn are the records of a whole message.
 func recordsIn(data []byte) (records []journal.Record, err error) {
-	for task, lines := range tasks(data, "former") {
+	for task, lines := range tasks(data) {
 		if !plain(task) {
 			return nil, errNoTask
 		}

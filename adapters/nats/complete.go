@@ -19,10 +19,7 @@ func (j *Journal) CompleteTasks(ctx context.Context, wanted []core.TaskID, yield
 	for _, task := range wanted {
 		first, left[task] = min(first, task), nil
 	}
-	from := uint64(1)
-	if !j.tasks.old {
-		from = j.tasks.since(ctx, j.tasks.prefix+slot(first), first)
-	}
+	from := j.tasks.since(ctx, j.tasks.prefix+slot(first), first)
 	c := completing{left: left, yield: yield}
 	var parts assembly
 	err := j.tasks.replay(ctx, from, "the journal", func(m message) (bool, error) {
@@ -33,7 +30,7 @@ func (j *Journal) CompleteTasks(ctx context.Context, wanted []core.TaskID, yield
 		if !whole {
 			return true, nil
 		}
-		for task, lines := range tasks(data, j.tasks.taskOf(m.subject)) {
+		for task, lines := range tasks(data) {
 			if !c.add(task, lines) {
 				return false, nil
 			}

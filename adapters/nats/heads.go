@@ -151,7 +151,7 @@ func (h *hubTasks) readHeads(ctx context.Context, from, last uint64, keep int) (
 		if !whole {
 			return true, nil
 		}
-		for task, lines := range tasks(data, h.taskOf(m.subject)) {
+		for task, lines := range tasks(data) {
 			if err := all.add(m.place, task, lines); err != nil {
 				return false, err
 			}

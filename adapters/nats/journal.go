@@ -244,24 +244,13 @@ func (j *Journal) openTasks(ctx context.Context, name string, keep journal.Reten
 	j.tasks.reads = make(places, maxReads)
 	j.tasks.fence, err = j.openStream(ctx, jetstream.StreamConfig{
 		Name: j.tasks.stream, Description: "the tasks of a Dragoman hub, a subject for those begun within 4 seconds",
-		Subjects: []string{j.tasks.prefix + ">", j.tasks.former + ">", j.tasks.own}, MaxAge: keep.Age, MaxBytes: keep.Bytes,
+		Subjects: []string{j.tasks.prefix + ">", j.tasks.own}, MaxAge: keep.Age, MaxBytes: keep.Bytes,
 	})
 	if err != nil {
 		return fmt.Errorf("making the stream of the journal: %w", err)
 	}
 	if j.clustered {
 		j.tasks.open = &openTasks{hub: name, last: map[core.TaskID]uint64{}}
-	}
-	err = j.Insist(ctx, func(ctx context.Context) error {
-		_, err := j.get(ctx, j.tasks.stream, getRequest{Seq: 1, Next: j.tasks.former + ">"})
-		j.tasks.old = err == nil
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("looking into the journal: %w", err)
 	}
 	return nil
 }

@@ -53,13 +53,11 @@ func (j *Journal) depose(why error) {
 // in a cluster; the number of its life does not tell that, since a life may have begun twice where nobody
 // acknowledged it.
 func (j *Journal) HasTasks(ctx context.Context) (bool, error) {
-	for _, subjects := range []string{j.tasks.prefix, j.tasks.former} {
-		_, err := j.getFromLeader(ctx, j.tasks.stream, getRequest{Seq: 1, Next: subjects + ">"})
-		if !errors.Is(err, jetstream.ErrMsgNotFound) {
-			return err == nil, err
-		}
+	_, err := j.getFromLeader(ctx, j.tasks.stream, getRequest{Seq: 1, Next: j.tasks.prefix + ">"})
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
 	}
-	return false, nil
+	return err == nil, err
 }
 
 // process names this process, for people.

@@ -30,15 +30,8 @@ func (h *hubTasks) read(ctx context.Context, task core.TaskID, after uint64, lim
 	h.j.reopening.RLock()
 	defer h.j.reopening.RUnlock()
 	r := reading{task: task, after: after, limit: limit}
-	subject, from := h.prefix+slot(task), uint64(1)
-	if h.old {
-		if err := h.collect(ctx, &r, h.former+string(task), 1); err != nil {
-			return nil, err
-		}
-	}
-	if r.seen == 0 { // a task of a former version may have ended at any time
-		from = h.since(ctx, subject, task)
-	}
+	subject := h.prefix + slot(task)
+	from := h.since(ctx, subject, task)
 	err := h.collect(ctx, &r, subject, from)
 	if err == nil && from > 1 && !r.whole {
 		r = reading{task: task, after: after, limit: limit}
@@ -128,7 +121,7 @@ func (h *hubTasks) collect(ctx context.Context, r *reading, subject string, from
 		if !whole {
 			return true, nil
 		}
-		for task, lines := range tasks(data, h.taskOf(m.subject)) {
+		for task, lines := range tasks(data) {
 			if !plain(task) {
 				return false, unreadable(m.place, r.task, errNoTask)
 			}

@@ -89,10 +89,10 @@ func encode(msgs []*nats.Msg, buf []byte, subject string, run []journal.Record, 
 	return msgs, buf, nil
 }
 
-// tasks yields the lines of a whole message task by task. Lines before the first that names
-// a task belong to task: see [hubTasks.taskOf].
-func tasks(data []byte, task core.TaskID) func(yield func(core.TaskID, []byte) bool) {
+// tasks yields the lines of a whole message task by task.
+func tasks(data []byte) func(yield func(core.TaskID, []byte) bool) {
 	return func(yield func(core.TaskID, []byte) bool) {
+		var task core.TaskID
 		for more := true; more; {
 			if rest, named := bytes.CutPrefix(data, []byte(taskLine)); named {
 				if id, lines, whole := bytes.Cut(rest, []byte(endOfTask)); whole {
@@ -109,15 +109,6 @@ func tasks(data []byte, task core.TaskID) func(yield func(core.TaskID, []byte) b
 			}
 		}
 	}
-}
-
-// taskOf returns the task of a subject of a former version, which had one for each; else "".
-func (h *hubTasks) taskOf(subject string) core.TaskID {
-	task, former := strings.CutPrefix(subject, h.former)
-	if !former {
-		return ""
-	}
-	return core.TaskID(task)
 }
 
 // errNoTask is the error of events without a valid task id before them.

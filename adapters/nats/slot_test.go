@@ -1,7 +1,6 @@
 package nats_test
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -104,59 +103,6 @@ func TestTasksThatBeganTogetherShareAMessageAndAreReadApart(t *testing.T) {
 	}
 	if d := cmp.Diff(want, listed(t, j)); d != "" {
 		t.Errorf("the heads (-want +got):\n%s", d)
-	}
-}
-
-// TestAJournalWithASubjectATaskIsRead holds that what stands in the store as it was
-// written when every task had a subject is read as ever, and can be ended.
-func TestAJournalWithASubjectATaskIsRead(t *testing.T) {
-	dir := t.TempDir()
-	j := opened(t, nats.Options{Dir: dir})
-	config := tasksOf(t, j).CachedInfo().Config
-	config.Subjects = []string{"dragoman.task.>"}
-	if _, err := j.JetStream().UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	whole, cut := core.TaskID(core.NewID()), core.TaskID(core.NewID())
-	all := life("thread", 3)
-	for _, w := range []struct {
-		task   core.TaskID
-		events []core.Event
-	}{{whole, all[:2]}, {cut, all[:1]}, {whole, all[1:]}, {cut, all[1:3]}} {
-		var lines [][]byte
-		for _, e := range w.events {
-			line, err := e.AppendJSON(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			lines = append(lines, line)
-		}
-		if _, err := j.JetStream().Publish(t.Context(), "dragoman.task."+string(w.task), bytes.Join(lines, []byte("\n"))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	j = opened(t, nats.Options{Dir: dir})
-	if d := cmp.Diff([]journal.Head{{Task: whole, Thread: "thread", End: core.KindDone, At: all[0].At}, {Task: cut, Thread: "thread", Last: all[2]}}, listed(t, j)); d != "" {
-		t.Errorf("the heads (-want +got):\n%s", d)
-	}
-	end := core.Event{Seq: 4, Epoch: 2, At: all[0].At, Body: core.Failed{Fault: core.NewFault(core.CodeUnreachable, "gone")}}
-	if err := j.Append(t.Context(), recorded(cut, end)...); err != nil {
-		t.Fatal(err)
-	}
-	for task, want := range map[core.TaskID][]core.Event{whole: all, cut: append(life("thread", 3)[:3], end)} {
-		for after := range uint64(4) {
-			got, err := j.Read(t.Context(), task, after, 0)
-			if d := cmp.Diff(want[after:], got, cmp.AllowUnexported(core.Address{}, core.Fault{})); err != nil || d != "" {
-				t.Errorf("after %d: got %v and (-want +got):\n%s", after, err, d)
-			}
-		}
-	}
-	if _, err := j.Read(t.Context(), core.TaskID(core.NewID()), 0, 0); !errors.Is(err, journal.ErrUnknown) {
-		t.Errorf("a task that never was: got %v, want %v", err, journal.ErrUnknown)
 	}
 }
 

@@ -12,10 +12,6 @@ import (
 type hubTasks struct {
 	*fence
 	prefix string // of the subjects, before the slot
-	// former is the prefix of the subjects of former versions, which had one for each
-	// task, and old whether the stream has such subjects.
-	former string
-	old    bool
 	buf    []byte // for the data of the next append
 	reads  places
 }
@@ -27,7 +23,7 @@ const tasksSuffix = "-tasks"
 func (j *Journal) tasksOf(hub string) *hubTasks {
 	return &hubTasks{
 		fence:  &fence{j: j, stream: hub + tasksSuffix, own: hub + ownSuffix, keep: journal.Retention{}.Or()},
-		prefix: hub + ".begun.", former: hub + ".task.", reads: j.otherReads,
+		prefix: hub + ".begun.", reads: j.otherReads,
 	}
 }
 

@@ -298,7 +298,7 @@ func (w *walk) report(f fate, text []byte, at int) {
 	}
 	var named []core.TaskID
 	if i := bytes.Index(text, []byte(taskLine)); i >= 0 {
-		for task, lines := range tasks(text[i:], "") {
+		for task, lines := range tasks(text[i:]) {
 			if _, is := task.Begun(); !is || !plain(task) {
 				continue
 			}

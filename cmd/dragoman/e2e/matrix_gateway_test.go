@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	parallaxwire "github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
@@ -122,12 +124,13 @@ func (g *gatewayAnswer) add(body core.Body) error {
 // answer handles a task and sends its result.
 func (a *gatewayAgent) answer(ctx context.Context, request string, t *gateway.TaskRequest) {
 	var got gatewayAnswer
-	r := core.Request{Content: t.TaskDescription}
+	var r core.Request
 	input, err := t.Data.MarshalJSON()
 	if err == nil {
-		err = parallaxwire.ReadInput(input, &r)
+		r, err = parallaxwire.Task{Input: input}.Request(time.Now())
 	}
 	if err == nil {
+		r.Content = cmp.Or(r.Content, t.TaskDescription)
 		err = a.handle(ctx, r, got.add)
 	}
 	a.mu.Lock()
