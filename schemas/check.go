@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"strconv"
 
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -19,17 +18,17 @@ func (n *node) check(v strictjson.Value) *Violation {
 	case n.types&is != 0 || n.types == 0:
 	case is == number && n.types&integer != 0:
 		// A fraction or exponent may still make a whole number, as in 3e4.
-		if f, ok := float(v.Raw()); !ok || f != math.Trunc(f) {
-			return n.mismatch(cut(v.Raw()))
+		if f, ok := v.Number(); !ok || f != math.Trunc(f) {
+			return n.mismatch(v.Short())
 		}
 	default:
-		return n.mismatch(is.got())
+		return n.mismatch(v.Kind().String())
 	}
 	switch {
 	case is&(object|array) == 0:
-		return n.judge(is, v)
+		return n.judge(v)
 	case n.values != nil: // these are strings, numbers, booleans and null
-		return n.mismatch(is.got())
+		return n.mismatch(v.Kind().String())
 	case is == object && len(n.members) > 0:
 		return n.checkMembers(v)
 	case is == array && n.items != nil:
@@ -48,7 +47,7 @@ func (n *node) checkMembers(object strictjson.Value) *Violation {
 		}
 		seen |= m.bit
 		if v := m.node.check(value); v != nil {
-			return v.under(string(key))
+			return v.UnderKey(key)
 		}
 	}
 	return n.missing(seen)
@@ -59,7 +58,7 @@ func (n *node) checkItems(array strictjson.Value) *Violation {
 	i := 0
 	for item := range array.Items() {
 		if v := n.items.check(item); v != nil {
-			return v.under("[" + strconv.Itoa(i) + "]")
+			return v.UnderIndex(i)
 		}
 		i++
 	}

@@ -21,6 +21,11 @@ func TestAnInputIsHeldAgainstTheSchemaOfItsTool(t *testing.T) {
 		{`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"n":{"type":"integer"}},"properties":{"n":{"$ref":"#/definitions/n"}}}`, `{"n":"1"}`, "n: want a whole number"},
 		{`{"type":"object","properties":{"a":{"oneOf":[{"type":"string"},{"type":"null"}]}}}`, `{"a":7}`, "a: "},
 		{`{"properties":{"a":{"uniqueItems":true}}}`, `{"a":[1,1]}`, ""},
+		{`{"properties":{"a":{"enum":["<",">=","&é"]}}}`, `{"a":"<"}`, ""},
+		{`{"properties":{"a":{"enum":["<",">=","&é"]}}}`, `{"a":"\u003e="}`, ""},
+		{`{"properties":{"a":{"enum":["<",">=","&é"]}}}`, `{"a":"\u0026\u00e9"}`, ""},
+		{`{"properties":{"a":{"enum":["<","\u0001"]}}}`, `{"a":"\u0001"}`, ""},
+		{`{"properties":{"a":{"enum":["<",">="]}}}`, `{"a":"<="}`, `a: want "<" or ">=", got "<="`},
 	} {
 		judge, err := schemas.Compile([]byte(c.schema))
 		if err != nil {

@@ -1,13 +1,14 @@
 package schemas
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // node is a compiled schema. It has the keywords type, enum, const, required, anyOf of
@@ -17,8 +18,8 @@ type node struct {
 	types types
 	// what is the description, a phrase that can follow "send".
 	what string
-	// values are the only values allowed, as JSON; nil for any.
-	values []json.RawMessage
+	// values are the only values allowed; nil for any.
+	values []strictjson.Value
 	// members are the members of an object that the schema names.
 	members map[string]*member
 	// required are the names of members that must be there, oneOf of those of which at
@@ -95,11 +96,7 @@ func newNode(s *jsonschema.Schema, depth int) (*node, error) {
 		}
 	}
 	for _, v := range slices.Concat(s.Enum, s.Constant) {
-		raw, err := json.Marshal(v)
-		if err != nil {
-			return nil, err
-		}
-		n.values = append(n.values, raw)
+		n.values = append(n.values, strictjson.ParseValid(strictjson.Encode(v)))
 	}
 	if s.Minimum != nil {
 		least, _ := s.Minimum.Float64()

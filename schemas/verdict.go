@@ -2,100 +2,55 @@ package schemas
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// Violation says which field of a message violates its schema, and what is wanted there. Its
-// message is one line that may be sent to the peer; it repeats only short values of the
-// message, truncated.
-type Violation struct {
-	// Path is the path of the field, as in payload.items[3].id; it is empty for the whole
-	// message.
-	Path string
-	// Problem is what is wrong with the field and what is wanted.
-	Problem string
-}
-
-// Error implements error.
-func (v *Violation) Error() string {
-	if v.Path == "" {
-		return v.Problem
-	}
-	return v.Path + ": " + v.Problem
-}
-
-// under puts a step before the path.
-func (v *Violation) under(step string) *Violation {
-	if v.Path == "" || v.Path[0] == '[' {
-		v.Path = step + v.Path
-	} else {
-		v.Path = step + "." + v.Path
-	}
-	return v
-}
+// Violation says which field of a message violates its schema, and what is wanted there. It has
+// no Advice.
+type Violation = strictjson.Error
 
 // judge checks a string, number, boolean or null against a node.
-func (n *node) judge(is types, v strictjson.Value) *Violation {
-	raw := v.Raw()
-	if n.values != nil && !n.has(is, v) {
-		return n.mismatch(cut(raw))
+func (n *node) judge(v strictjson.Value) *Violation {
+	if n.values != nil && !slices.ContainsFunc(n.values, func(allowed strictjson.Value) bool { return same(allowed, v) }) {
+		return n.mismatch(v.Short())
 	}
-	if n.nonEmpty && is == text && len(raw) == len(`""`) {
+	if n.nonEmpty && v.Kind() == strictjson.String && len(v.Raw()) == len(`""`) {
 		return &Violation{Problem: "empty; send " + n.wanted()}
 	}
-	if n.least != nil && is&number != 0 {
-		if f, ok := float(raw); !ok || f < *n.least {
-			return &Violation{Problem: "want at least " + strconv.FormatFloat(*n.least, 'f', -1, 64) + ", got " + cut(raw)}
+	if n.least != nil && v.Kind() == strictjson.Number {
+		if f, ok := v.Number(); !ok || f < *n.least {
+			return &Violation{Problem: "want at least " + strconv.FormatFloat(*n.least, 'f', -1, 64) + ", got " + v.Short()}
 		}
 	}
 	return nil
 }
 
-// has reports whether a string, number, boolean or null is one of the allowed values.
-func (n *node) has(is types, v strictjson.Value) bool {
-	raw := v.Raw()
-	return slices.ContainsFunc(n.values, func(allowed json.RawMessage) bool {
-		switch {
-		case bytes.Equal(allowed, raw):
-			return true
-		case is == text && v.Escaped():
-			said, _ := v.Text()
-			written, err := json.Marshal(said)
-			return err == nil && bytes.Equal(allowed, written)
-		case is&number != 0:
-			a, isNumber := float(allowed)
-			b, inRange := float(raw)
-			return isNumber && inRange && a == b
-		}
-		return false
-	})
-}
-
-// float reads a number, and reports whether it is one and within range. Short integers, the
-// usual case, cost no allocation.
-func float(raw []byte) (f float64, ok bool) {
-	const exact = 15 // digits
-	for i, c := range raw {
-		if i == exact || c < '0' || c > '9' {
-			f, err := strconv.ParseFloat(string(raw), 64)
-			return f, err == nil
-		}
-		f = 10*f + float64(c-'0')
+// same reports whether two strings, numbers, booleans or nulls are the same value.
+func same(allowed, v strictjson.Value) bool {
+	switch {
+	case bytes.Equal(allowed.Raw(), v.Raw()):
+		return true
+	case v.Kind() == strictjson.Number:
+		a, isNumber := allowed.Number()
+		b, inRange := v.Number()
+		return isNumber && inRange && a == b
+	case v.Escaped() || allowed.Escaped():
+		a, isText := allowed.Text()
+		b, _ := v.Text()
+		return isText && a == b
 	}
-	return f, true
+	return false
 }
 
 // missing names the first required member that was not seen.
 func (n *node) missing(seen uint64) *Violation {
 	for _, name := range n.required {
 		if m := n.members[name]; seen&m.bit == 0 {
-			return (&Violation{Problem: "missing; send " + m.node.wanted()}).under(name)
+			return (&Violation{Problem: "missing; send " + m.node.wanted()}).UnderKey([]byte(name))
 		}
 	}
 	for _, name := range n.oneOf {
@@ -105,7 +60,7 @@ func (n *node) missing(seen uint64) *Violation {
 	}
 	if len(n.oneOf) > 0 {
 		name := n.oneOf[0]
-		return (&Violation{Problem: "missing; send " + n.members[name].node.wanted()}).under(name)
+		return (&Violation{Problem: "missing; send " + n.members[name].node.wanted()}).UnderKey([]byte(name))
 	}
 	return nil
 }
@@ -121,7 +76,7 @@ func (n *node) wanted() string {
 	case n == nil:
 		return "it"
 	case len(n.values) == 1:
-		return string(n.values[0])
+		return string(n.values[0].Raw())
 	case n.what == "":
 		return n.want()
 	case n.values != nil:
@@ -135,8 +90,8 @@ func (n *node) want() string {
 	var all []string
 	if n.values != nil {
 		for _, v := range n.values {
-			if string(v) != "null" {
-				all = append(all, string(v))
+			if v.Kind() != strictjson.Null {
+				all = append(all, string(v.Raw()))
 			}
 		}
 		return either(all)
@@ -166,22 +121,6 @@ func (n *node) several() string {
 	return ""
 }
 
-// got names the type of a value that is not wanted.
-func (t types) got() string {
-	switch {
-	case t&number != 0:
-		return "a number"
-	case t == boolean:
-		return "a boolean"
-	}
-	for _, name := range typeNames {
-		if t == name.is {
-			return name.one
-		}
-	}
-	return "nothing"
-}
-
 // either lists alternatives.
 func either(all []string) string {
 	if len(all) == 0 {
@@ -192,17 +131,4 @@ func either(all []string) string {
 		return all[0]
 	}
 	return strings.Join(all[:last], ", ") + " or " + all[last]
-}
-
-// cut truncates a text for a message, between characters.
-func cut(raw []byte) string {
-	const most = 48
-	if len(raw) <= most {
-		return string(raw)
-	}
-	n := most - 3
-	for n > 0 && !utf8.RuneStart(raw[n]) {
-		n--
-	}
-	return string(raw[:n]) + "..."
 }

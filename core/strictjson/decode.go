@@ -164,7 +164,7 @@ func (d decoder) members(p *plan, at int, to reflect.Value) *Error {
 			continue
 		}
 		if err := d.value(f.plan, at, f.in(to)); err != nil {
-			return err.underKey(key)
+			return err.UnderKey(key)
 		}
 	}
 	return nil
@@ -185,7 +185,7 @@ func (d decoder) list(p *plan, at int, to reflect.Value) *Error {
 	at++
 	for i := 0; at < end && i < to.Len(); i++ {
 		if err := d.value(p.elem, at, to.Index(i)); err != nil {
-			return err.underIndex(i)
+			return err.UnderIndex(i)
 		}
 		at = int(d.nodes[at].next)
 	}
@@ -202,7 +202,7 @@ func (d decoder) table(p *plan, at int, to reflect.Value) *Error {
 	for at++; at < end; at = int(d.nodes[at].next) {
 		key, elem := d.key(at), reflect.New(of.Elem()).Elem()
 		if err := d.value(p.elem, at, elem); err != nil {
-			return err.underKey(key)
+			return err.UnderKey(key)
 		}
 		to.SetMapIndex(reflect.ValueOf(string(key)).Convert(of.Key()), elem)
 	}
@@ -219,7 +219,7 @@ func (d decoder) any(at int) (any, *Error) {
 		for at++; at < end; at = int(d.nodes[at].next) {
 			v, err := d.any(at)
 			if err != nil {
-				return nil, err.underKey(d.key(at))
+				return nil, err.UnderKey(d.key(at))
 			}
 			object[string(d.key(at))] = v
 		}
@@ -229,7 +229,7 @@ func (d decoder) any(at int) (any, *Error) {
 		for at++; at < end; at = int(d.nodes[at].next) {
 			v, err := d.any(at)
 			if err != nil {
-				return nil, err.underIndex(len(list))
+				return nil, err.UnderIndex(len(list))
 			}
 			list = append(list, v)
 		}

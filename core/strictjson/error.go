@@ -51,16 +51,16 @@ const (
 	quoteBytes = 48  // as are keys and values within a message
 )
 
-// underKey puts the key of the enclosing object before the path.
-func (e *Error) underKey(key []byte) *Error {
+// UnderKey puts the key of the enclosing object before the path, and returns e.
+func (e *Error) UnderKey(key []byte) *Error {
 	if plainKey(key) {
 		return e.under(string(key))
 	}
 	return e.under("[" + quote(key) + "]")
 }
 
-// underIndex puts the index in the enclosing array before the path.
-func (e *Error) underIndex(i int) *Error {
+// UnderIndex puts the index in the enclosing array before the path, and returns e.
+func (e *Error) UnderIndex(i int) *Error {
 	return e.under("[" + strconv.Itoa(i) + "]")
 }
 

@@ -143,7 +143,7 @@ func (s *scanner) object() *Error {
 		s.pos++
 		s.space()
 		if err := s.value(n); err != nil {
-			return err.underKey(key)
+			return err.UnderKey(key)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (s *scanner) array() *Error {
 			return err
 		}
 		if err := s.value(node{}); err != nil {
-			return err.underIndex(i)
+			return err.UnderIndex(i)
 		}
 	}
 }

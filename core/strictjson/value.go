@@ -41,6 +41,9 @@ func (v Value) Raw() json.RawMessage {
 	return v.in.text[n.from:n.to:n.to]
 }
 
+// Short returns the text of the value for a message, truncated if it is long.
+func (v Value) Short() string { return string(cut(v.Raw())) }
+
 // Offset returns the offset of the value in the text.
 func (v Value) Offset() int { return int(v.node().from) }
 
