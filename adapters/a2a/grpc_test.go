@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
@@ -27,6 +28,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // serveGRPC serves the gRPC binding of a fixture.
@@ -231,5 +233,42 @@ func TestAStreamOverGRPCContinuesAfterACursor(t *testing.T) {
 	}
 	if item, err := back.Recv(); err != nil || item.GetStatusUpdate().GetStatus().GetState() != a2apb.TaskState_TASK_STATE_COMPLETED {
 		t.Errorf("got %v and %v, want the end", item, err)
+	}
+}
+
+func TestAReaderOverGRPCThatReadsNothingIsCutOff(t *testing.T) {
+	tier.Full(t, "it waits until a client has read nothing for 30 s")
+	f := start(t, a2a.Options{})
+	a := f.agent("shout")
+	conn, err := grpc.NewClient(f.serveGRPC(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "a2a-version", "1.0")
+	parts := []*a2apb.Part{{Content: &a2apb.Part_Text{Text: "go"}}}
+	slow, err := a2apb.NewA2AServiceClient(conn).SendStreamingMessage(ctx, &a2apb.SendMessageRequest{Tenant: "shout", Message: &a2apb.Message{MessageId: "m", Role: a2apb.Role_ROLE_USER, Parts: parts}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, _ := a.next(core.KindAssigned)
+	for range 40 {
+		a.say(task, core.Text{Text: strings.Repeat("x", 64<<10)})
+	}
+	a.say(task, core.Done{})
+	for began := time.Now(); f.hub.Counters()["a2a.cut"] == 0; time.Sleep(100 * time.Millisecond) {
+		if time.Since(began) > 2*time.Minute {
+			t.Fatal("got a stream that nobody reads kept, want it cut off")
+		}
+	}
+	var last *a2apb.StreamResponse
+	for err == nil {
+		var item *a2apb.StreamResponse
+		if item, err = slow.Recv(); err == nil {
+			last = item
+		}
+	}
+	if got := last.GetStatusUpdate().GetStatus().GetState(); got == a2apb.TaskState_TASK_STATE_COMPLETED {
+		t.Errorf("got the end at a reader that read nothing, want the stream cut")
 	}
 }
