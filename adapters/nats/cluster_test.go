@@ -80,9 +80,8 @@ func TestEmbeddedServersFormACluster(t *testing.T) {
 	hubs := formed(t, nil)
 	for name, j := range hubs {
 		task := core.TaskID(core.NewID())
-		if err := j.Append(t.Context(), taskRecords(task, 10)...); err != nil {
-			t.Errorf("hub %s: got %v, want its records stored", name, err)
-		}
+		// A stream whose leader moves meanwhile takes nothing for a moment: the recorder writes again, too.
+		insist(t, func(ctx context.Context) error { return j.Append(ctx, taskRecords(task, 10)...) })
 		for other, k := range hubs {
 			if events, err := k.ReadOf(t.Context(), name, task, 0, 0); err != nil || len(events) != 3 {
 				t.Errorf("hub %s reads that of %s: got %d events and %v, want 3", other, name, len(events), err)
