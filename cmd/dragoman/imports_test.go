@@ -132,7 +132,7 @@ var table = []row{
 	codec("mcp"),
 	codec("native"),
 	codec("editor"),
-	codec("parallax"),
+	codec("parallax", "github.com/gowebpki/jcs"),
 	codec("pirpc"),
 	{
 		from: []string{"adapters/coven/wire"},
