@@ -1,11 +1,11 @@
 package rest
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Media types of answers.
@@ -18,13 +18,11 @@ const (
 
 // reply answers with a JSON document.
 func (a *api) reply(w http.ResponseWriter, status int, v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b) // ends with a line feed, for terminals
-	e.SetEscapeHTML(false)   // what others wrote stays as they wrote it, such as a frame
-	if err := e.Encode(v); err != nil {
+	text, err := strictjson.Marshal(v)
+	if err != nil {
 		return err
 	}
-	a.write(w, status, jsonType, b.Bytes())
+	a.write(w, status, jsonType, append(text, '\n')) // for terminals
 	return nil
 }
 

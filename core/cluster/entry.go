@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -71,7 +70,7 @@ const MaxEntryBytes = 512 << 10
 
 // newShown returns the entry as it is shown, and its item.
 func newShown(e Entry) (*shown, item, error) {
-	agent, err := verbatim(agentForm{e.Card, e.Principal, e.Connection, e.Since, e.OnlyByID, e.Child})
+	agent, err := strictjson.Marshal(agentForm{e.Card, e.Principal, e.Connection, e.Since, e.OnlyByID, e.Child})
 	if err != nil {
 		return nil, item{}, fmt.Errorf("writing the agent %q: %w", e.Card.ID, err)
 	}
@@ -80,15 +79,6 @@ func newShown(e Entry) (*shown, item, error) {
 	}
 	load := strictjson.Encode(e.Load)
 	return &shown{e, sumOf(agent), sumOfLoad(e.Card.ID, load)}, item{Agent: agent, Load: load}, nil
-}
-
-// verbatim returns the JSON of a form with the metadata of a card as they are.
-func verbatim(f agentForm) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(f)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // withLoad returns the agent with another load, and the item of it.

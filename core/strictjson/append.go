@@ -51,14 +51,23 @@ func AppendString(dst []byte, s string) []byte {
 	return append(AppendText(append(dst, '"'), s), '"')
 }
 
-// Encode returns v as JSON in one line, without the escapes of encoding/json for <, > and &.
-// It panics if v cannot be encoded.
-func Encode(v any) json.RawMessage {
+// Marshal returns v as JSON in one line, without the escapes of encoding/json for <, > and &, so
+// that JSON within it stays as it is.
+func Marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// Encode is [Marshal] for what can always be encoded: it panics if v cannot.
+func Encode(v any) json.RawMessage {
+	text, err := Marshal(v)
+	if err != nil {
 		panic(err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return text
 }

@@ -198,13 +198,11 @@ func appendText(b []byte, text string) []byte {
 // Marshal returns v as JSON without HTML escapes. v consists of strings, numbers and checked
 // JSON, so encoding it cannot fail; if it did, Marshal would return null.
 func Marshal(v any) []byte {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	text, err := strictjson.Marshal(v)
+	if err != nil {
 		return []byte("null")
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	return text
 }
 
 // Peek reads what it can of an invalid envelope: the id, so that the error can have it as

@@ -161,36 +161,15 @@ func appendText(b []byte, s string) []byte {
 
 // Encode returns the frame with one member: the name of its kind, and its value.
 func Encode(kind string, value any) ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteString(`{"` + kind + `":`)
-	if err := encode(&b, value); err != nil {
-		return nil, err
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
-
-// encode writes a value without the escapes that only HTML needs, so that JSON within it stays
-// as it is.
-func encode(b *bytes.Buffer, value any) error {
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
-		return err
-	}
-	b.Truncate(b.Len() - 1) // the line end
-	return nil
+	return strictjson.Marshal(map[string]any{kind: value})
 }
 
 // EncodeCall returns the frame of a call.
 func EncodeCall(c Call) ([]byte, error) {
-	frame := struct {
+	return strictjson.Marshal(struct {
 		Call callJSON `json:"call"`
 		With With     `json:"with,omitzero"`
-	}{callJSON{c.ID, c.Trace, c.Command.Act().String(), c.Command}, c.With}
-	var b bytes.Buffer
-	err := encode(&b, frame)
-	return b.Bytes(), err
+	}{callJSON{c.ID, c.Trace, c.Command.Act().String(), c.Command}, c.With})
 }
 
 type callJSON struct {

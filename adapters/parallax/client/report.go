@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // maxItemBytes bounds the items that a plain agent sends with its result.
@@ -111,7 +112,7 @@ func (o *output) keep(body core.Body) {
 		return
 	}
 	i, _ := wire.ItemOf(body)
-	raw, err := wire.Marshal(i)
+	raw, err := strictjson.Marshal(i)
 	if err != nil || o.itemBytes+len(raw) > maxItemBytes {
 		o.omitted++
 		return

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // WorkOptions configure an agent. The zero WorkOptions are an agent with all extensions.
@@ -112,7 +113,7 @@ func (w *worker) register(ctx context.Context) error {
 	}
 	for name, value := range map[string]string{"name": w.card.Name, "model": w.card.Model} {
 		if value != "" {
-			metadata[name] = wire.Quoted(value)
+			metadata[name] = strictjson.Encode(value)
 		}
 	}
 	p := wire.Register{

@@ -55,7 +55,7 @@ func registerOf(h *pb.AgentHello) wire.Register {
 		r.Capabilities = []string{}
 	}
 	if h.GetAgentName() != "" {
-		r.Metadata["name"] = wire.Quoted(h.GetAgentName())
+		r.Metadata["name"] = strictjson.Encode(h.GetAgentName())
 	}
 	r.Config.HeartbeatInterval = wire.Count(h.GetHeartbeatIntervalMs())
 	if r.Config.HeartbeatInterval <= 0 {
@@ -101,7 +101,7 @@ func resultFrame(id string, r *pb.TaskResult) (frame []byte, ignored string) {
 		metadata["confidence"] = number(c)
 	}
 	if text := r.GetReasoning(); text != "" {
-		metadata["progress"], _ = wire.Marshal([]wire.Item{{Thinking: &text}})
+		metadata["progress"], _ = strictjson.Marshal([]wire.Item{{Thinking: &text}})
 	}
 	return encode(wire.TypeTaskResult, id, struct {
 		wire.TaskRef
@@ -150,7 +150,7 @@ func refOf(request, task string) wire.TaskRef {
 func quoted(texts map[string]string) wire.Members {
 	ms := wire.Members{}
 	for name, text := range texts {
-		ms[name] = wire.Quoted(text)
+		ms[name] = strictjson.Encode(text)
 	}
 	return ms
 }
@@ -159,6 +159,6 @@ func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 // number returns a finite number as JSON.
 func number(f float64) json.RawMessage {
-	b, _ := wire.Marshal(f)
+	b, _ := strictjson.Marshal(f)
 	return b
 }

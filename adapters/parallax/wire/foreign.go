@@ -39,7 +39,7 @@ func (s shape) Strip(object strictjson.Value) json.RawMessage {
 	if rest == nil {
 		return nil
 	}
-	raw, _ := Marshal(rest) // what was parsed always encodes
+	raw, _ := strictjson.Marshal(rest) // what was parsed always encodes
 	return raw
 }
 
@@ -83,7 +83,7 @@ func Restore(frame []byte, f *core.Foreign) []byte {
 
 // object returns an object with one member, nil if value is no JSON.
 func object(name string, value json.RawMessage) json.RawMessage {
-	raw, _ := Marshal(Members{name: value})
+	raw, _ := strictjson.Marshal(Members{name: value})
 	return raw
 }
 
@@ -101,7 +101,7 @@ func overlay(own, other json.RawMessage) json.RawMessage {
 			a[name] = theirs
 		}
 	}
-	sum, err := Marshal(a)
+	sum, err := strictjson.Marshal(a)
 	if err != nil {
 		return own
 	}

@@ -55,7 +55,7 @@ func encodeInput(r core.Request) (json.RawMessage, error) {
 			}
 		}
 	}
-	return Marshal(parts)
+	return strictjson.Marshal(parts)
 }
 
 // readInput reads an input into a request: it is the inverse of [encodeInput]. It takes a string as
@@ -96,7 +96,7 @@ func readInput(input strictjson.Value, r *core.Request) error {
 		r.Data = bytes.Clone(data)
 	default:
 		var err error
-		if r.Data, err = Marshal(rest); err != nil {
+		if r.Data, err = strictjson.Marshal(rest); err != nil {
 			return err
 		}
 	}
@@ -112,7 +112,7 @@ func encodeTurn(t core.Turn) []byte {
 	if !t.At.IsZero() {
 		out.Timestamp = t.At.UTC().Format(time.RFC3339Nano)
 	}
-	text, _ := Marshal(out) // strings always encode
+	text := strictjson.Encode(out)
 	return text
 }
 

@@ -103,7 +103,7 @@ type payloadReader interface {
 
 // Encode returns a frame. It fails only if a RawMessage is no JSON.
 func Encode(kind, id string, now time.Time, payload any) ([]byte, error) {
-	frame, err := Marshal(struct {
+	frame, err := strictjson.Marshal(struct {
 		Type      string `json:"type"`
 		ID        string `json:"id"`
 		Timestamp string `json:"timestamp"`
@@ -117,24 +117,6 @@ func Encode(kind, id string, now time.Time, payload any) ([]byte, error) {
 
 // Timestamp returns a time as on the page: ISO 8601 in UTC with milliseconds.
 func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
-
-// Marshal returns JSON without the escapes that only HTML needs, which would make
-// source code half as long again.
-func Marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
-}
-
-// Quoted returns text as a JSON string.
-func Quoted(text string) json.RawMessage {
-	b, _ := Marshal(text) // a string always encodes
-	return b
-}
 
 // Unquoted returns the text of a JSON string, and reports whether raw is one.
 func Unquoted(raw json.RawMessage) (string, bool) {

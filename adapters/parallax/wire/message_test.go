@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // samples returns the messages of the page and of the extensions.
@@ -63,7 +64,7 @@ func TestSamplesSurviveARoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatalf("encode: %v", err)
 			}
-			beside, err := wire.Marshal(wire.Members{"payload": m.Payload})
+			beside, err := strictjson.Marshal(wire.Members{"payload": m.Payload})
 			if err != nil {
 				t.Fatalf("marshal: %v", err)
 			}

@@ -281,7 +281,7 @@ func ItemOfEvent(e core.Event) (Item, *core.Foreign) {
 			return item, e.Foreign
 		}
 		unknown["payload"] = object("retrying", unknown["payload"])
-		raw, err := Marshal(unknown)
+		raw, err := strictjson.Marshal(unknown)
 		if err != nil {
 			return item, nil
 		}
@@ -354,7 +354,7 @@ func MetadataItem(e core.Event) json.RawMessage {
 		return nil
 	}
 	i, f := ItemOfEvent(e)
-	raw, err := Marshal(i)
+	raw, err := strictjson.Marshal(i)
 	if err != nil {
 		return nil // a tool's input was checked before
 	}

@@ -120,7 +120,7 @@ func parseResult(result strictjson.Value) core.Answer {
 				rest[string(key)] = value.Raw()
 			}
 		}
-		if rest, err := Marshal(rest); err == nil {
+		if rest, err := strictjson.Marshal(rest); err == nil {
 			a.Data, a.Files = rest, files
 		}
 	}
@@ -133,7 +133,7 @@ func EncodeResult(a core.Answer) (json.RawMessage, error) {
 		if a.Text == "" {
 			return json.RawMessage("null"), nil
 		}
-		return Marshal(a.Text)
+		return strictjson.Marshal(a.Text)
 	}
 	if plain := parseResult(strictjson.ParseValid(a.Data)); len(plain.Files) == 0 && bytes.Equal(plain.Data, bytes.TrimSpace(a.Data)) && (a.Text == "" || a.Text == plain.Text) {
 		if len(a.Files) == 0 {
@@ -153,7 +153,7 @@ func EncodeResult(a core.Answer) (json.RawMessage, error) {
 	if len(a.Files) > 0 {
 		parts["files"] = wireFiles(a.Files)
 	}
-	return Marshal(parts)
+	return strictjson.Marshal(parts)
 }
 
 // addFiles adds the member files to an object. It returns nil if the sum would be read
@@ -167,10 +167,10 @@ func addFiles(data json.RawMessage, files []core.File) (json.RawMessage, error) 
 		return nil, nil
 	}
 	var err error
-	if ms["files"], err = Marshal(wireFiles(files)); err != nil {
+	if ms["files"], err = strictjson.Marshal(wireFiles(files)); err != nil {
 		return nil, err
 	}
-	return Marshal(ms)
+	return strictjson.Marshal(ms)
 }
 
 func wireFiles(files []core.File) []file {

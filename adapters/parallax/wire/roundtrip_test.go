@@ -12,6 +12,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 var (
@@ -29,7 +30,7 @@ var (
 // values generates JSON values, as Marshal writes them.
 func values(depth int) *rapid.Generator[json.RawMessage] {
 	return rapid.Custom(func(t *rapid.T) json.RawMessage {
-		raw, err := wire.Marshal(value(t, depth))
+		raw, err := strictjson.Marshal(value(t, depth))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +149,7 @@ func around(t *rapid.T) *core.Foreign {
 	for range rapid.IntRange(0, 2).Draw(t, "members around") {
 		ms[word.Draw(t, "name")+"Around"] = values(2).Draw(t, "around")
 	}
-	raw, err := wire.Marshal(ms)
+	raw, err := strictjson.Marshal(ms)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,12 +28,12 @@ func TraceMetadata(t core.Trace) json.RawMessage {
 		if all == nil {
 			all = Members{}
 		}
-		all[key] = Quoted(value)
+		all[key] = strictjson.Encode(value)
 	})
 	if all == nil {
 		return nil
 	}
-	raw, _ := Marshal(all) // strings always encode
+	raw := strictjson.Encode(all)
 	return raw
 }
 
