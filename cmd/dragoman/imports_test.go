@@ -67,7 +67,7 @@ var (
 // frames and knows no agents, a dialect turns frames into events and opens no
 // socket, the core moves events and knows neither.
 var table = []row{
-	{from: []string{"core"}, lib: []string{"github.com/google/uuid", "golang.org/x/text/unicode/norm"}},
+	{from: []string{"core"}, own: []string{"core/strictjson"}, lib: []string{"github.com/google/uuid", "golang.org/x/text/unicode/norm"}},
 	{from: leaves, own: leaves},
 	{
 		from: []string{

@@ -3,14 +3,13 @@ package audit
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Line is one line of the audit. Members may be added, and are never renamed or removed.
@@ -105,41 +104,25 @@ func (l Line) text() []byte {
 	if y := at.Year(); y < 0 || y > 9999 { // JSON has no form for it
 		at = time.Time{}
 	}
-	b := make([]byte, 0, l.size())
-	b = strconv.AppendUint(append(b, `{"seq":`...), l.Seq, 10)
-	b = append(at.AppendFormat(append(b, `,"at":"`...), time.RFC3339Nano), '"')
-	b = appendText(append(b, `,"principal":`...), l.Principal)
-	b = appendText(append(b, `,"act":`...), l.Act)
-	b = appendText(append(b, `,"object":`...), l.Object)
-	if l.Task != "" {
-		b = appendText(append(b, `,"task":`...), string(l.Task))
-	}
-	if l.For != "" {
-		b = appendText(append(b, `,"for":`...), l.For)
-	}
+	w := strictjson.Writer{B: append(make([]byte, 0, l.size()), '{'), Standard: true}
+	w.Count("seq", l.Seq)
+	w.Time("at", at)
+	w.Text("principal", l.Principal)
+	w.Text("act", l.Act)
+	w.Text("object", l.Object)
+	w.Some("task", string(l.Task))
+	w.Some("for", l.For)
 	if l.Approved != nil {
-		b = strconv.AppendBool(append(b, `,"approved":`...), *l.Approved)
+		w.Bool("approved", *l.Approved)
 	}
-	if l.Call != "" {
-		b = appendText(append(b, `,"call":`...), l.Call)
-	}
+	w.Some("call", l.Call)
 	if l.Count > 0 {
-		b = strconv.AppendUint(append(b, `,"count":`...), l.Count, 10)
+		w.Count("count", l.Count)
 	}
-	b = appendText(append(b, `,"outcome":`...), l.Outcome)
-	b = appendText(append(b, `,"prev":`...), l.Prev)
-	return append(b, '}')
-}
-
-// appendText appends a text as encoding/json writes it.
-func appendText(b []byte, text string) []byte {
-	for _, c := range []byte(text) {
-		if c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			quoted, _ := json.Marshal(text) // a text always has a form
-			return append(b, quoted...)
-		}
-	}
-	return append(append(append(b, '"'), text...), '"')
+	w.Text("outcome", l.Outcome)
+	w.Text("prev", l.Prev)
+	w.End()
+	return w.B
 }
 
 // hash is the SHA-256 of a line.

@@ -19,7 +19,8 @@
 // [Decode] does both for a text that is decoded as a whole, [DecodeKnown] also refuses
 // unknown keys, and [Check] only checks that a text is strict JSON.
 //
-// [AppendString] and [Encode] write what this package reads.
+// A [Writer] writes objects member by member, [AppendString] text, and [Marshal] and [Encode]
+// any value.
 //
 // The index takes 24 bytes for each value as long as a Value is held, up to twelve times
 // the text for an array of digits. To hold a value for long, decode it or take its

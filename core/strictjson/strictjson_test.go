@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -154,7 +156,7 @@ func message(err error) string {
 }
 
 // mustEqualJSON fails unless both values have the same JSON.
-func mustEqualJSON(t *testing.T, got, want any) {
+func mustEqualJSON(t rapid.TB, got, want any) {
 	t.Helper()
 	g, _ := json.Marshal(got)
 	w, _ := json.Marshal(want)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -90,17 +89,15 @@ type response struct {
 // unchanged, valid or not.
 func appendResponse(dst []byte, c Command, r response) []byte {
 	id := c.object.Get("id").Raw()
-	dst = append(slices.Grow(dst, 112+len(id)+len(r.data)+len(r.err)), '{')
-	if id != nil {
-		dst = append(append(append(dst, `"id":`...), id...), ',')
-	}
-	dst = append(dst, `"type":"response","command":`...)
+	w := strictjson.Writer{B: append(slices.Grow(dst, 112+len(id)+len(r.data)+len(r.err)), '{')}
+	w.Raw("id", id)
+	w.Text("type", "response")
 	if kind := c.object.Get("type"); kind.Exists() {
-		dst = append(dst, kind.Raw()...)
+		w.Raw("command", kind.Raw())
 	} else {
-		dst = append(dst, `"unknown"`...)
+		w.Text("command", "unknown")
 	}
-	return append(appendOutcome(dst, r, true), '}')
+	return append(appendOutcome(w.B, r, true), '}')
 }
 
 // Refusal returns the response to a frame that could not be decoded.
@@ -131,23 +128,18 @@ const serverLane = ""
 // appendOutcome appends the outcome of a command: full for a response, else for
 // command_finished.
 func appendOutcome(dst []byte, r response, full bool) []byte {
-	dst = strconv.AppendBool(append(dst, `,"success":`...), r.err == "")
-	if r.err != "" {
-		dst = wire.AppendString(append(dst, `,"error":`...), r.err)
-	}
-	if full && r.data != nil {
-		dst = append(append(dst, `,"data":`...), r.data...)
+	w := strictjson.Writer{B: dst}
+	w.Bool("success", r.err == "")
+	w.Some("error", r.err)
+	if full {
+		w.Raw("data", r.data)
 	}
 	if r.hasVersion {
-		dst = strconv.AppendInt(append(dst, `,"sessionVersion":`...), int64(r.version), 10)
+		w.Number("sessionVersion", int64(r.version))
 	}
-	if r.replayed {
-		dst = append(dst, `,"replayed":true`...)
-	}
-	if full && r.timedOut {
-		dst = append(dst, `,"timedOut":true`...)
-	}
-	return dst
+	w.Flag("replayed", r.replayed)
+	w.Flag("timedOut", full && r.timedOut)
+	return w.B
 }
 
 // appendIdentity appends the members that all lifecycle events of a command share (facts,

@@ -3,11 +3,11 @@ package command
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/fifo"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // phase is a step in the life of a command, by the name of its event.
@@ -116,23 +116,22 @@ func (j *Journal) History(x *Execution, path string) Outcome {
 }
 
 func appendEntry(dst []byte, e entry) []byte {
-	dst = strconv.AppendInt(append(dst, `{"recordedAt":`...), e.at, 10)
-	dst = wire.AppendString(append(dst, `,"phase":`...), string(e.phase))
-	dst = append(append(dst, ','), e.of.identity...)
-	dst = wire.AppendString(append(dst, `,"laneKey":`...), e.of.laneKey())
-	dst = strconv.AppendUint(append(dst, `,"laneSequence":`...), e.of.number, 10)
-	dst = wire.AppendString(append(dst, `,"fingerprint":`...), e.of.fingerprint.String())
-	dst = strconv.AppendBool(append(dst, `,"explicitId":`...), e.of.explicit)
+	w := strictjson.Writer{B: append(dst, '{')}
+	w.Number("recordedAt", e.at)
+	w.Text("phase", string(e.phase))
+	w.B = append(append(w.B, ','), e.of.identity...)
+	w.Text("laneKey", e.of.laneKey())
+	w.Count("laneSequence", e.of.number)
+	w.Text("fingerprint", e.of.fingerprint.String())
+	w.Bool("explicitId", e.of.explicit)
 	if e.phase == phaseFinished {
-		dst = appendOutcome(dst, e.response, true)
+		w.B = appendOutcome(w.B, e.response, true)
 	}
-	if e.recovered {
-		dst = append(dst, `,"recovered":true`...)
-	}
+	w.Flag("recovered", e.recovered)
 	if e.recovered && e.err == Interrupted {
-		dst = wire.AppendString(append(dst, `,"recoveryReason":`...), InterruptedReason)
+		w.Text("recoveryReason", InterruptedReason)
 	}
-	return append(dst, '}')
+	return append(w.B, '}')
 }
 
 // laneKey returns the name of the lane that the command belongs to, even if it overtook.

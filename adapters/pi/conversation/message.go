@@ -123,10 +123,12 @@ func appendImage(dst []byte, f core.File) []byte {
 
 // ToolMessage returns the result of a tool call.
 func ToolMessage(id, name, output string, isError bool, at int64) Message {
-	b := wire.AppendString(append([]byte(nil), `{"role":"toolResult","toolCallId":`...), id)
-	b = wire.AppendString(append(b, `,"toolName":`...), name)
-	b = append(AppendContent(append(b, `,"content":`...), output), `,"isError":`...)
-	m := Message{Role: RoleTool, JSON: withTime(strconv.AppendBool(b, isError), at)}
+	w := strictjson.Writer{B: []byte(`{"role":"toolResult"`)}
+	w.Text("toolCallId", id)
+	w.Text("toolName", name)
+	w.B = AppendContent(append(w.B, `,"content":`...), output)
+	w.Bool("isError", isError)
+	m := Message{Role: RoleTool, JSON: withTime(w.B, at)}
 	m.Count(len(output), 0)
 	return m
 }
@@ -198,16 +200,14 @@ func ToolArguments(input string) json.RawMessage {
 
 // AppendUsage appends tokens as pi counts them, where thinking is output.
 func AppendUsage(dst []byte, u core.Usage) []byte {
-	field := func(name string, n int64) {
-		dst = strconv.AppendInt(append(dst, name...), n, 10)
-	}
+	w := strictjson.Writer{B: append(dst, '{')}
 	output := u.Output + u.Thinking
-	field(`{"input":`, u.Input)
-	field(`,"output":`, output)
-	field(`,"cacheRead":`, u.CacheRead)
-	field(`,"cacheWrite":`, u.CacheWrite)
-	field(`,"totalTokens":`, u.Input+output+u.CacheRead+u.CacheWrite)
-	return append(dst, `,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`...)
+	w.Number("input", u.Input)
+	w.Number("output", output)
+	w.Number("cacheRead", u.CacheRead)
+	w.Number("cacheWrite", u.CacheWrite)
+	w.Number("totalTokens", u.Input+output+u.CacheRead+u.CacheWrite)
+	return append(w.B, `,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`...)
 }
 
 // IsText reports whether a file is text.
@@ -220,15 +220,14 @@ func IsText(f core.File) bool {
 
 // BashMessage returns the message of a bash command (facts, section 5).
 func BashMessage(command, output string, code int, cancelled, truncated, excluded bool, at int64) Message {
-	b := wire.AppendString([]byte(`{"role":"bashExecution","command":`), command)
-	b = wire.AppendString(append(b, `,"output":`...), output)
-	b = strconv.AppendInt(append(b, `,"exitCode":`...), int64(code), 10)
-	b = strconv.AppendBool(append(b, `,"cancelled":`...), cancelled)
-	b = strconv.AppendBool(append(b, `,"truncated":`...), truncated)
-	if excluded {
-		b = append(b, `,"excludeFromContext":true`...)
-	}
-	m := Message{Role: RoleBash, JSON: withTime(b, at)}
+	w := strictjson.Writer{B: []byte(`{"role":"bashExecution"`)}
+	w.Text("command", command)
+	w.Text("output", output)
+	w.Number("exitCode", int64(code))
+	w.Bool("cancelled", cancelled)
+	w.Bool("truncated", truncated)
+	w.Flag("excludeFromContext", excluded)
+	m := Message{Role: RoleBash, JSON: withTime(w.B, at)}
 	m.Count(len(bashText)-len("%s%s")+len(command)+len(output), 0)
 	return m
 }

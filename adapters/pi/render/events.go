@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // The approximate sizes of events without their largest variable part.
@@ -55,19 +56,20 @@ func appendNotice(dst []byte, at time.Time, kind, text string) []byte {
 }
 
 func appendRetryStart(dst []byte, attempt, most int, delay time.Duration, problem string) []byte {
-	dst = strconv.AppendInt(append(dst, `{"type":"auto_retry_start","attempt":`...), int64(attempt), 10)
-	dst = strconv.AppendInt(append(dst, `,"maxAttempts":`...), int64(most), 10)
-	dst = strconv.AppendInt(append(dst, `,"delayMs":`...), delay.Milliseconds(), 10)
-	return append(wire.AppendString(append(dst, `,"errorMessage":`...), problem), '}')
+	w := strictjson.Writer{B: append(dst, `{"type":"auto_retry_start"`...)}
+	w.Number("attempt", int64(attempt))
+	w.Number("maxAttempts", int64(most))
+	w.Number("delayMs", delay.Milliseconds())
+	w.Text("errorMessage", problem)
+	return append(w.B, '}')
 }
 
 func appendRetryEnd(dst []byte, attempt int, problem string) []byte {
-	dst = strconv.AppendBool(append(dst, `{"type":"auto_retry_end","success":`...), problem == "")
-	dst = strconv.AppendInt(append(dst, `,"attempt":`...), int64(attempt), 10)
-	if problem != "" {
-		dst = wire.AppendString(append(dst, `,"finalError":`...), problem)
-	}
-	return append(dst, '}')
+	w := strictjson.Writer{B: append(dst, `{"type":"auto_retry_end"`...)}
+	w.Bool("success", problem == "")
+	w.Number("attempt", int64(attempt))
+	w.Some("finalError", problem)
+	return append(w.B, '}')
 }
 
 func appendStrings(dst []byte, all []string) []byte {
