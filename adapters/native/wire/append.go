@@ -161,7 +161,10 @@ func appendText(b []byte, s string) []byte {
 
 // Encode returns the frame with one member: the name of its kind, and its value.
 func Encode(kind string, value any) ([]byte, error) {
-	return strictjson.Marshal(map[string]any{kind: value})
+	w := strictjson.Writer{B: []byte{'{'}}
+	w.Value(kind, value)
+	w.End()
+	return w.B, w.Err
 }
 
 // EncodeCall returns the frame of a call.
