@@ -25,6 +25,7 @@ func TestAnInputIsHeldAgainstTheSchemaOfItsTool(t *testing.T) {
 		{`{"properties":{"a":{"enum":["<",">=","&é"]}}}`, `{"a":"\u003e="}`, ""},
 		{`{"properties":{"a":{"enum":["<",">=","&é"]}}}`, `{"a":"\u0026\u00e9"}`, ""},
 		{`{"properties":{"a":{"enum":["<","\u0001"]}}}`, `{"a":"\u0001"}`, ""},
+		{`{"properties":{"a":{"enum":["\u2028"]}}}`, "{\"a\":\"\u2028\"}", ""},
 		{`{"properties":{"a":{"enum":["<",">="]}}}`, `{"a":"<="}`, `a: want "<" or ">=", got "<="`},
 	} {
 		judge, err := schemas.Compile([]byte(c.schema))

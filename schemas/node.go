@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
@@ -18,8 +19,8 @@ type node struct {
 	types types
 	// what is the description, a phrase that can follow "send".
 	what string
-	// values are the only values allowed; nil for any.
-	values []strictjson.Value
+	// values are the only values allowed, as JSON without needless escapes; nil for any.
+	values []json.RawMessage
 	// members are the members of an object that the schema names.
 	members map[string]*member
 	// required are the names of members that must be there, oneOf of those of which at
@@ -96,7 +97,11 @@ func newNode(s *jsonschema.Schema, depth int) (*node, error) {
 		}
 	}
 	for _, v := range slices.Concat(s.Enum, s.Constant) {
-		n.values = append(n.values, strictjson.ParseValid(strictjson.Encode(v)))
+		if said, isText := v.(string); isText {
+			n.values = append(n.values, strictjson.AppendString(nil, said))
+		} else {
+			n.values = append(n.values, strictjson.Encode(v))
+		}
 	}
 	if s.Minimum != nil {
 		least, _ := s.Minimum.Float64()

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ type Violation = strictjson.Error
 
 // judge checks a string, number, boolean or null against a node.
 func (n *node) judge(v strictjson.Value) *Violation {
-	if n.values != nil && !slices.ContainsFunc(n.values, func(allowed strictjson.Value) bool { return same(allowed, v) }) {
+	if n.values != nil && !slices.ContainsFunc(n.values, func(allowed json.RawMessage) bool { return same(allowed, v) }) {
 		return n.mismatch(v.Short())
 	}
 	if n.nonEmpty && v.Kind() == strictjson.String && len(v.Raw()) == len(`""`) {
@@ -30,18 +31,17 @@ func (n *node) judge(v strictjson.Value) *Violation {
 }
 
 // same reports whether two strings, numbers, booleans or nulls are the same value.
-func same(allowed, v strictjson.Value) bool {
+func same(allowed json.RawMessage, v strictjson.Value) bool {
 	switch {
-	case bytes.Equal(allowed.Raw(), v.Raw()):
+	case bytes.Equal(allowed, v.Raw()):
 		return true
 	case v.Kind() == strictjson.Number:
-		a, isNumber := allowed.Number()
+		a, err := strconv.ParseFloat(string(allowed), 64)
 		b, inRange := v.Number()
-		return isNumber && inRange && a == b
-	case v.Escaped() || allowed.Escaped():
-		a, isText := allowed.Text()
-		b, _ := v.Text()
-		return isText && a == b
+		return err == nil && inRange && a == b
+	case v.Escaped():
+		text, _ := v.Text()
+		return bytes.Equal(allowed, strictjson.AppendString(nil, text))
 	}
 	return false
 }
@@ -76,7 +76,7 @@ func (n *node) wanted() string {
 	case n == nil:
 		return "it"
 	case len(n.values) == 1:
-		return string(n.values[0].Raw())
+		return string(n.values[0])
 	case n.what == "":
 		return n.want()
 	case n.values != nil:
@@ -90,8 +90,8 @@ func (n *node) want() string {
 	var all []string
 	if n.values != nil {
 		for _, v := range n.values {
-			if v.Kind() != strictjson.Null {
-				all = append(all, string(v.Raw()))
+			if string(v) != "null" {
+				all = append(all, string(v))
 			}
 		}
 		return either(all)
