@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/roster"
 )
@@ -21,13 +22,14 @@ var errIDTaken = errors.New("another connection has the id")
 // a queue. In the zero takeover none is under way. session.mu guards it.
 type takeover struct {
 	open  bool
-	queue []wire.Envelope
+	queue fifo.Queue[wire.Envelope]
 }
 
 // beginTakeover begins a takeover with the capabilities of the peer. None may be under way.
 func (s *session) beginTakeover(ctx context.Context, e wire.Envelope) {
 	s.mu.Lock()
-	s.takeover = takeover{open: true, queue: []wire.Envelope{e}}
+	s.takeover.open = true
+	s.takeover.queue.Push(e)
 	s.mu.Unlock()
 	s.goAsync(ctx, s.resolveTakeover)
 }
@@ -43,11 +45,11 @@ func (s *session) enqueue(e wire.Envelope) (bool, error) {
 	switch {
 	case !s.takeover.open:
 		return false, nil
-	case len(s.takeover.queue) >= maxTakeoverQueue:
+	case s.takeover.queue.Len() >= maxTakeoverQueue:
 		return true, wire.ErrorOf(core.NewFault(core.CodeOverloaded,
 			"another connection has the id %s, and it is being asked whether it is still there: wait for the answers to what you sent before", s.peer.id))
 	}
-	s.takeover.queue = append(s.takeover.queue, e)
+	s.takeover.queue.Push(e)
 	return true, nil
 }
 
@@ -55,14 +57,12 @@ func (s *session) enqueue(e wire.Envelope) (bool, error) {
 func (s *session) resolveTakeover(ctx context.Context) {
 	for {
 		s.mu.Lock()
-		if len(s.takeover.queue) == 0 {
-			s.takeover = takeover{}
-			s.mu.Unlock()
+		e, ok := s.takeover.queue.Pop()
+		s.takeover.open = ok
+		s.mu.Unlock()
+		if !ok {
 			return
 		}
-		e := s.takeover.queue[0]
-		s.takeover.queue = s.takeover.queue[1:]
-		s.mu.Unlock()
 		var err error
 		if e.Kind == wire.KindCapabilities {
 			err = s.declareAgentBy(ctx, e, s.replace)

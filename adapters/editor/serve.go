@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -79,10 +80,7 @@ func (c *connection) later(j job) bool {
 		return false
 	}
 	c.jobs = append(c.jobs, j)
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+	fifo.Signal(c.wake)
 	return true
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -190,10 +191,7 @@ func (c *connection) wanted(id core.TaskID, after core.Cursor) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pending[id] = after
-	select {
-	case c.asked <- struct{}{}:
-	default:
-	}
+	fifo.Signal(c.asked)
 }
 
 // find finds the tasks that the other hub asked for.
@@ -321,8 +319,5 @@ func (q *quota) release(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.unsent -= n
-	select {
-	case q.room <- struct{}{}:
-	default:
-	}
+	fifo.Signal(q.room)
 }

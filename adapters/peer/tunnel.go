@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -222,7 +223,7 @@ func (t *tunnel) arrive(part []byte) error {
 	}
 	t.parts = append(t.parts, part)
 	t.unread += len(part)
-	signal(t.arrived)
+	fifo.Signal(t.arrived)
 	return nil
 }
 
@@ -231,14 +232,7 @@ func (t *tunnel) allow(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.credit += n
-	signal(t.credited)
-}
-
-func signal(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
+	fifo.Signal(t.credited)
 }
 
 // end notes that the tunnel has ended. own says that this end ended it, which then reads no more.

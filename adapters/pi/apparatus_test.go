@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -160,7 +161,7 @@ func dialOver(t *testing.T, s *pi.Server, o pi.ConnOptions, hubs, clients link.C
 		c.mu.Lock()
 		c.frames, c.times = append(c.frames, f), append(c.times, time.Now())
 		c.mu.Unlock()
-		command.Signal(c.news)
+		fifo.Signal(c.news)
 	})
 	if err != nil {
 		t.Fatal(err)

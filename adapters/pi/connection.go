@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -30,12 +31,10 @@ type connection struct {
 	since     time.Time
 	late      bool // it began while the hub was stopping: it is told so, and ends
 
-	// Used by the pump only: the items that it took from the outbox and has not delivered,
-	// a buffer for the next ones, the frames of all views that it sends next, and whether no
+	// Used by the pump only: the frames of all views that it sends next, and whether no
 	// more events come, so that nothing waits for them.
-	turn, spare []item
-	frames      render.Frames
-	hubGone     bool
+	frames  render.Frames
+	hubGone bool
 
 	after *step // whose end the next frame follows; the pump's own
 
@@ -104,7 +103,7 @@ func (c *connection) unsubscribe(ss *session) {
 			c.hub.Unwatch(st.task)
 		}
 	}
-	command.Signal(c.out.ready) // items waited for the end of these steps
+	fifo.Signal(c.out.ready) // items waited for the end of these steps
 }
 
 // subscribers are the connections that get the events of a session. The slice is replaced,

@@ -17,29 +17,16 @@ import (
 // starve the hub's events. It reports false once the connection is to end.
 func (c *connection) deliver(ctx context.Context) bool {
 	c.hub.Told()
-	for taken := false; ; {
-		if len(c.turn) == 0 {
-			if taken {
-				return true
-			}
-			taken = true
-			if c.turn = c.out.take(c.spare); len(c.turn) == 0 {
-				return true
-			}
-			if c.spare = c.turn[:0]; cap(c.spare) > spareItems {
-				c.spare = nil
-			}
-		}
-		it := c.turn[0]
-		if c.blocked(it) {
+	for range c.out.len() {
+		it, ok := c.out.take(c.blocked)
+		if !ok {
 			return true
 		}
-		c.turn[0] = item{}
-		c.turn = c.turn[1:]
 		if !c.deliverOne(ctx, it) {
 			return false
 		}
 	}
+	return true
 }
 
 // blocked reports whether the item must wait for the end of a step.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/command"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -31,7 +31,7 @@ func (it item) size() int { return itemBytes + len(it.frame) }
 // outbox holds what a client is to be sent, in order. Adding an item never blocks.
 type outbox struct {
 	mu    sync.Mutex
-	items []item
+	items fifo.Queue[item]
 	bytes int // of the items here, and of frames that the link has not taken
 	// unsignalled is how many bytes were added for later since the last take.
 	unsignalled int
@@ -45,12 +45,8 @@ type outbox struct {
 	room  chan struct{}
 }
 
-const (
-	// throttleShare divides the limit: beyond that part the client's own commands wait.
-	throttleShare = 16
-	// spareItems bounds the buffer that is kept for the next items.
-	spareItems = 1024
-)
+// throttleShare divides the limit: beyond that part the client's own commands wait.
+const throttleShare = 16
 
 func newOutbox(limit int) outbox {
 	return outbox{limit: limit, ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
@@ -59,7 +55,7 @@ func newOutbox(limit int) outbox {
 // push adds an item. It reports false when the outbox was full.
 func (o *outbox) push(it item) bool {
 	ok := o.add(it, false)
-	command.Signal(o.ready)
+	fifo.Signal(o.ready)
 	return ok
 }
 
@@ -74,7 +70,7 @@ func (o *outbox) wake() {
 	waits := o.unsignalled > 0
 	o.mu.Unlock()
 	if waits {
-		command.Signal(o.ready)
+		fifo.Signal(o.ready)
 	}
 }
 
@@ -89,31 +85,35 @@ func (o *outbox) add(it item, later bool) bool {
 		}
 		o.live[it.step.run] += it.retained
 	}
-	o.items = append(o.items, it)
+	o.items.Push(it)
 	full := o.bytes > o.limit
 	o.bytes += it.size()
 	if later {
 		before := o.unsignalled
 		if o.unsignalled += it.size(); before < gatherBytes && o.unsignalled >= gatherBytes {
-			command.Signal(o.ready)
+			fifo.Signal(o.ready)
 		}
 	}
 	o.mu.Unlock()
 	return !full
 }
 
-// take removes and returns all items, and uses the memory of spare for the next ones. When
-// there are none it leaves spare alone.
-func (o *outbox) take(spare []item) []item {
+// len returns how many items wait. All of them are about to be sent.
+func (o *outbox) len() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	items := o.items
-	if len(items) == 0 {
-		return nil
-	}
 	o.unsignalled = 0
-	o.items = spare[:0]
-	return items
+	return o.items.Len()
+}
+
+// take removes and returns the first item, if there is one that need not wait.
+func (o *outbox) take(waits func(item) bool) (it item, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.items.Len() == 0 || waits(o.items.First()) {
+		return it, false
+	}
+	return o.items.Pop()
 }
 
 // runEnded notes that a run has ended: from now on its steps are held for this client only,
@@ -141,7 +141,7 @@ func (o *outbox) sent(it item) {
 	freed := before > enough && o.bytes <= enough
 	o.mu.Unlock()
 	if freed {
-		command.Signal(o.room)
+		fifo.Signal(o.room)
 	}
 }
 

@@ -35,7 +35,8 @@ func TestEveryWaitingItemCounts(t *testing.T) {
 		if n > tt.most+1 {
 			t.Errorf("%s: got %d accepted, want at most %d", tt.name, n, tt.most)
 		}
-		for _, it := range o.take(nil) {
+		for range o.len() {
+			it, _ := o.take(func(item) bool { return false })
 			o.sent(it)
 		}
 		if o.bytes != 0 || len(o.live) != 0 {
@@ -56,7 +57,7 @@ func TestOnlyTheStepsOfEndedRunsCount(t *testing.T) {
 			switch what := rapid.IntRange(0, 5).Draw(t, "what"); {
 			case what < 3 && !over[r]:
 				o.push(item{step: &step{run: r, opening: [][]byte{make([]byte, rapid.IntRange(0, 50).Draw(t, "bytes"))}}})
-				waiting = append(waiting, o.items[len(o.items)-1])
+				waiting = append(waiting, o.items.Items()[o.items.Len()-1])
 			case what == 3:
 				o.runEnded(r)
 				over[r] = true
@@ -75,23 +76,6 @@ func TestOnlyTheStepsOfEndedRunsCount(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestTheMemoryOfABurstIsReleasedOnceItIsSent(t *testing.T) {
-	s := bareServer(t, coretest.NewHub(t, hub.Options{}), Options{})
-	hubs, _ := coretest.Pipe[[]byte, []byte](1)
-	c := s.newConnection(ConnOptions{})
-	defer c.hub.Close(nil)
-	c.link = link.New(hubs, link.Options{})
-	rooms := func() int { return cap(c.turn) + cap(c.spare) + cap(c.out.items) }
-	for _, burst := range []int{2 * spareItems, 1, 2 * spareItems, 2 * spareItems} {
-		for range burst {
-			c.push(item{frame: []byte("x")})
-		}
-		if !c.deliver(t.Context()) || rooms() > 2*spareItems {
-			t.Errorf("behind %d frames: got room for %d more, want it for %d at most", burst, rooms(), 2*spareItems)
-		}
-	}
 }
 
 func TestBroadcastsDoNotStarveTheHub(t *testing.T) {

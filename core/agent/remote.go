@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
@@ -37,15 +38,17 @@ type RemoteTask struct {
 // concurrent use.
 type Remote struct {
 	task   RemoteTask
-	ctx    context.Context //nolint:containedctx // of the task, beyond a cancel
-	mail   *Mailbox
+	ctx    context.Context          //nolint:containedctx // of the task, beyond a cancel
+	mail   *fifo.Mailbox[core.Body] // the hub bounds what a task says
 	saying sync.Mutex
 }
 
 var _ Turn = (*Remote)(nil)
 
 // NewRemote returns the turn of a task.
-func NewRemote(t RemoteTask) *Remote { return &Remote{task: t, mail: NewMailbox()} }
+func NewRemote(t RemoteTask) *Remote {
+	return &Remote{task: t, mail: fifo.NewMailbox[core.Body](0, nil)}
+}
 
 // Work calls work with the turn, once, and returns its error. ctx ends when the hub cancels the task,
 // with a Fault that says why, when its deadline has passed, or when the connection is lost. The agent is

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/lru"
 	"github.com/dragoman-hub/dragoman/core/policy"
 )
@@ -50,7 +51,7 @@ type Log struct {
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
-	queue   []Line
+	queue   fifo.Queue[Line]
 	bytes   int
 	missing missing
 	refused map[refusal]*refusals
@@ -265,25 +266,18 @@ func (l *Log) push(line Line) {
 		return
 	}
 	l.pushMissing()
-	l.queue = append(l.queue, line)
+	l.queue.Push(line)
 	l.bytes += size
 	l.added++
-	signal(l.wake)
+	fifo.Signal(l.wake)
 }
 
 // pushMissing queues the line of the entries that were dropped, if there are any: it has a
 // place beyond the bound. Callers hold mu.
 func (l *Log) pushMissing() {
 	if m := l.missing; m.count > 0 {
-		l.queue = append(l.queue, Line{At: m.since, Act: ActMissing, Count: m.count, Outcome: string(core.CodeOverloaded)})
+		l.queue.Push(Line{At: m.since, Act: ActMissing, Count: m.count, Outcome: string(core.CodeOverloaded)})
 		l.added++
 		l.missing = missing{}
-	}
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
 	}
 }

@@ -2,8 +2,9 @@ package audit
 
 import (
 	"context"
-	"slices"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 // write is the writer: it writes what is queued until Close.
@@ -30,23 +31,21 @@ func (l *Log) write() {
 
 // drain writes until the queue is empty. It returns false if it gave up.
 func (l *Log) drain() bool {
-	var taken []Line
 	for {
+		var batch []Line
 		l.mu.Lock()
 		l.pushMissing()
-		taken, l.queue = l.queue, taken[:0]
-		l.mu.Unlock()
-		if len(taken) == 0 {
-			return true
-		}
-		for batch := range slices.Chunk(taken, batchLines) {
-			if !l.append(batch) {
-				return false
+		for line, ok := l.queue.Pop(); ok; line, ok = l.queue.Pop() {
+			if batch = append(batch, line); len(batch) == batchLines {
+				break
 			}
 		}
-		clear(taken)
-		if cap(taken) > batchLines {
-			taken = nil
+		l.mu.Unlock()
+		if len(batch) == 0 {
+			return true
+		}
+		if !l.append(batch) {
+			return false
 		}
 	}
 }
@@ -134,7 +133,7 @@ func (l *Log) settled(ctx context.Context) error {
 		w := make(chan struct{})
 		l.waiting = append(l.waiting, w)
 		l.mu.Unlock()
-		signal(l.hurry)
+		fifo.Signal(l.hurry)
 		select {
 		case <-w:
 		case <-l.done:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
@@ -192,7 +193,7 @@ func (c *Cluster) Put(e Entry) {
 	if !c.alone() {
 		c.own.put(e)
 		c.joins.end(e.Card.ID, e.Connection)
-		wake(c.publish)
+		fifo.Signal(c.publish)
 	}
 }
 
@@ -200,7 +201,7 @@ func (c *Cluster) Put(e Entry) {
 func (c *Cluster) Remove(id core.AgentID) {
 	if !c.alone() {
 		c.own.remove(id)
-		wake(c.publish)
+		fifo.Signal(c.publish)
 	}
 }
 
@@ -333,7 +334,7 @@ func (c *Cluster) Doubt(name string) {
 func (c *Cluster) doubt(r *record) {
 	if r != nil && r.state.heard() && !r.pinging {
 		r.doubted = true
-		wake(c.judge)
+		fifo.Signal(c.judge)
 	}
 }
 
@@ -346,7 +347,7 @@ func (c *Cluster) alter() {
 // urge sends a beat at once. Callers hold mu.
 func (c *Cluster) urge() {
 	c.beatNow = true
-	wake(c.publish)
+	fifo.Signal(c.publish)
 }
 
 func (c *Cluster) tasks() int {
@@ -354,12 +355,4 @@ func (c *Cluster) tasks() int {
 		return 0
 	}
 	return c.s.Tasks()
-}
-
-// wake wakes a loop.
-func wake(loop chan struct{}) {
-	select {
-	case loop <- struct{}{}:
-	default:
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -126,7 +127,7 @@ func (c *Cluster) compare(r *record, b *beat, ordered bool) {
 		r.part.compare(b.At, b.Digest)
 	}
 	if !r.part.whole {
-		wake(c.judge)
+		fifo.Signal(c.judge)
 	}
 }
 
@@ -208,7 +209,7 @@ func (c *Cluster) depose(by journal.Life) {
 	c.deposed = by
 	c.s.Log.Warn("the life of this hub was taken over", "life", c.s.Life, "by", by)
 	c.alter()
-	wake(c.tell)
+	fifo.Signal(c.tell)
 }
 
 // succeeded notes that a later life of this hub was seen.
@@ -230,7 +231,7 @@ func (c *Cluster) hearDelta(d delta, size int) {
 		c.s.Log.Warn("a change of the roster cannot be used", "hub", d.Hub, "error", err)
 	}
 	if !r.part.whole {
-		wake(c.judge)
+		fifo.Signal(c.judge)
 	}
 	c.note(r)
 }
@@ -248,5 +249,5 @@ func (c *Cluster) note(r *record) {
 		r.due = true
 		c.due = append(c.due, r)
 	}
-	wake(c.tell)
+	fifo.Signal(c.tell)
 }

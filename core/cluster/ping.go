@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 const (
@@ -18,7 +20,7 @@ func (c *Cluster) ping(ctx context.Context, r *record) {
 		c.mu.Lock()
 		if errors.Is(err, ErrNobody) {
 			r.nobody++
-			wake(c.judge)
+			fifo.Signal(c.judge)
 		}
 		unsure := !r.forgotten && (r.state == Suspect || r.state.heard() && r.nobody > 0)
 		r.pinging = unsure

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 // releaseTimeout bounds one request to a hub to give an agent up.
@@ -77,6 +78,6 @@ func (c *Cluster) answerRelease(data []byte, reply func([]byte)) {
 	defer c.mu.Unlock()
 	if len(c.releases) < maxReleases {
 		c.releases = append(c.releases, r)
-		wake(c.tell)
+		fifo.Signal(c.tell)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
@@ -50,7 +51,7 @@ func (c *Cluster) untold() (calls []func()) {
 		c.note(r)
 	}
 	if len(c.due) > 0 {
-		wake(c.tell)
+		fifo.Signal(c.tell)
 	}
 	return calls
 }
@@ -66,7 +67,7 @@ func (c *Cluster) untoldOf(r *record) (calls []func()) {
 			c.mu.Lock()
 			t.leaving = false
 			c.mu.Unlock()
-			wake(c.judge) // which may take it over now
+			fifo.Signal(c.judge) // which may take it over now
 		})
 		for _, id := range slices.Sorted(maps.Keys(gone)) {
 			calls = append(calls, c.elsewhere(id)...)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
@@ -52,7 +53,7 @@ func (c *Cluster) giveUp(id core.AgentID, claim, before string) {
 	u := &unclaimed{id: id, claim: claim, before: before, done: make(chan struct{})}
 	c.unclaimed = append(c.unclaimed, u)
 	c.returning[claim] = u
-	wake(c.claims)
+	fifo.Signal(c.claims)
 }
 
 // reclaim keeps a claim from being given back, since it is about to be made again. It returns

@@ -1,2 +1,3 @@
-// Package fifo is a queue of values in memory, first in, first out.
+// Package fifo has the waiting lines of the hub, first in, first out: a [Queue] for what waits under the lock of
+// its owner, and a [Mailbox] for what waits for a goroutine.
 package fifo

@@ -74,3 +74,16 @@ func TestALongQueueSeldomMovesItsValues(t *testing.T) {
 		t.Errorf("%d values were moved by %d turns, want at most two a turn", moved, turns)
 	}
 }
+
+func TestAQueueThatWasLongKeepsLittleMemoryOnceItIsEmpty(t *testing.T) {
+	var q Queue[int]
+	for i := range 5000 {
+		q.Push(i)
+	}
+	for q.Len() > 0 {
+		q.Pop()
+	}
+	if got := cap(q.items); got > 1024 {
+		t.Errorf("got room for %d values kept, want it for 1024 at most", got)
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -83,7 +84,7 @@ func (h *host) heard() {
 // start begins to work on a task.
 func (h *host) start(ctx context.Context, t *task.Task) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &turn{host: h, session: h.session, task: t, request: t.Request(), ctx: ctx, cancel: cancel, mail: agent.NewMailbox()}
+	w := &turn{host: h, session: h.session, task: t, request: t.Request(), ctx: ctx, cancel: cancel, mail: fifo.NewMailbox[core.Body](0, nil)}
 	h.mu.Lock()
 	h.turns[t.ID()] = w
 	h.mu.Unlock()

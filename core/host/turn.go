@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -21,7 +22,7 @@ type turn struct {
 	request core.Request
 	ctx     context.Context //nolint:containedctx // of the work
 	cancel  context.CancelCauseFunc
-	mail    *agent.Mailbox
+	mail    *fifo.Mailbox[core.Body] // the hub bounds what a task says
 
 	ended     atomic.Bool                          // the agent has reported the end
 	cancelled atomic.Pointer[core.CancelRequested] // nil until a cancel was requested

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -93,7 +94,7 @@ func (h *Hub) hearDoubts(hub string, thread core.ThreadID, tasks []core.TaskID) 
 }
 
 // settleDoubtsSoon has the journal asked for what is in doubt.
-func (h *Hub) settleDoubtsSoon() { signal(h.talk.doubting) }
+func (h *Hub) settleDoubtsSoon() { fifo.Signal(h.talk.doubting) }
 
 // settleAllDoubts asks the journal for what is in doubt whenever there is something, until ctx ends. It is
 // apart from [Hub.settle] so that readers of a hub that is gone do not wait for it.

@@ -170,10 +170,7 @@ func (f *inbox) end(err error) {
 // signal wakes whoever waits for news, and starts the goroutine of a consumer that has
 // none. The caller holds mu.
 func (f *inbox) signal() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
+	fifo.Signal(f.wake)
 	if c := f.consumer; c != nil && !c.running {
 		c.running = true
 		c.goroutine.Add(1)

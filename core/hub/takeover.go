@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -33,15 +34,7 @@ func (h *Hub) Settled(hub string) {
 }
 
 // settleSoon lets the mirrors of hubs that are gone be looked at.
-func (h *Hub) settleSoon() { signal(h.others.settling) }
-
-// signal puts a token into a channel that has room for one, unless it has one.
-func signal(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
+func (h *Hub) settleSoon() { fifo.Signal(h.others.settling) }
 
 // settle gives mirrors of hubs that are gone, or silent, what the journal says, until ctx ends.
 func (h *Hub) settle(ctx context.Context) {

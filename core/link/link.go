@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/memory"
 )
@@ -100,7 +101,7 @@ type Link[In, Out any] struct {
 	queue    batch[Out]
 	queued   int          // bytes, queued or being written
 	sending  memory.Share // those, and those that wait
-	waiting  []*waiter[Out]
+	waiting  fifo.Queue[*waiter[Out]]
 	drained  chan struct{} // closed once nothing is queued; nil while no Drain waits
 	taken    batch[Out]    // what the writer loop writes; it owns it while it runs
 

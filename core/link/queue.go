@@ -2,7 +2,6 @@ package link
 
 import (
 	"context"
-	"slices"
 
 	"github.com/dragoman-hub/dragoman/core/frame"
 )
@@ -83,7 +82,7 @@ func (l *Link[In, Out]) SendThen(ctx context.Context, m Out, size int, sent func
 		return l.reason
 	}
 	l.sending.Add(n.charge)
-	if len(l.waiting) == 0 && l.fitsLocked(n) {
+	if l.waiting.Len() == 0 && l.fitsLocked(n) {
 		l.queue.push(m, n)
 		if l.opts.Frames != nil {
 			l.opts.Frames.Queue(shown)
@@ -97,7 +96,7 @@ func (l *Link[In, Out]) SendThen(ctx context.Context, m Out, size int, sent func
 	}
 	l.wakeLocked() // writing the queue makes room
 	w := &waiter[Out]{message: m, note: n, shown: shown, ready: make(chan struct{})}
-	l.waiting = append(l.waiting, w)
+	l.waiting.Push(w)
 	l.mu.Unlock()
 
 	select {
@@ -118,11 +117,10 @@ func (l *Link[In, Out]) SendThen(ctx context.Context, m Out, size int, sent func
 func (l *Link[In, Out]) withdraw(w *waiter[Out]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.Index(l.waiting, w)
-	if i < 0 {
+	before := l.waiting.Len()
+	if l.waiting.DeleteFirst(1, func(o *waiter[Out]) bool { return o == w }); l.waiting.Len() == before {
 		return false
 	}
-	l.waiting = slices.Delete(l.waiting, i, i+1)
 	l.sending.Add(-w.note.charge)
 	// Waiters after a large message may fit.
 	l.admitLocked()
@@ -166,27 +164,21 @@ func (l *Link[In, Out]) enqueueLocked(m Out, n note) {
 
 // admitLocked queues the messages of waiters, as far as they fit.
 func (l *Link[In, Out]) admitLocked() {
-	for len(l.waiting) > 0 && l.fitsLocked(l.waiting[0].note) {
-		w := l.waiting[0]
-		l.waiting[0] = nil
-		l.waiting = l.waiting[1:]
+	for l.waiting.Len() > 0 && l.fitsLocked(l.waiting.First().note) {
+		w, _ := l.waiting.Pop()
 		l.enqueueLocked(w.message, w.note)
 		if l.opts.Frames != nil {
 			l.opts.Frames.Queue(w.shown)
 		}
 		close(w.ready)
 	}
-	if len(l.waiting) == 0 {
-		l.waiting = nil
-	}
 }
 
 // refuseLocked refuses all waiters.
 func (l *Link[In, Out]) refuseLocked() {
-	for _, w := range l.waiting {
+	for w, ok := l.waiting.Pop(); ok; w, ok = l.waiting.Pop() {
 		w.refused = l.reason
 		l.sending.Add(-w.note.charge)
 		close(w.ready)
 	}
-	l.waiting = nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
@@ -23,7 +24,7 @@ type lateUsage struct {
 func (r *Recorder) SpentLate(t *task.Task, s usage.Record) {
 	if r.opts.Usage != nil {
 		r.late.add(t, s)
-		r.inbox.rouse()
+		fifo.Signal(r.inbox.roused)
 	}
 }
 

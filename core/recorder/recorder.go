@@ -88,7 +88,7 @@ func (r *Recorder) Behind() bool { return r.lag.exceeds(r.opts.MaxLag) }
 // journal that refuses. Its error says how many tasks are not recorded.
 func (r *Recorder) Stop(unrecorded func() int) error {
 	r.stopping.Store(true)
-	r.inbox.close()
+	close(r.inbox.stopped)
 	limit := time.AfterFunc(stopTime, r.cancel) // a journal that hangs must not hang the hub
 	<-r.done
 	limit.Stop()
@@ -112,7 +112,7 @@ func (r *Recorder) run(ctx context.Context) error {
 			alarm.Reset(wait)
 		}
 		if len(due) == 0 {
-			if r.inbox.isEmpty() {
+			if r.inbox.readers.Len() == 0 {
 				r.lag.end()
 			}
 			p, err := r.inbox.next(ctx, alarm.C)

@@ -72,7 +72,7 @@ func (c *connection) run(ctx context.Context) {
 	clear(c.calls)
 	c.mu.Unlock()
 	for _, t := range turns {
-		t.queue.put(item{lost: c.lost()})
+		t.queue.Put(item{lost: c.lost()})
 	}
 }
 
@@ -134,7 +134,7 @@ func (c *connection) onNotification(ctx context.Context, m jsonrpc.Message, size
 	case wire.MethodCancelRequest:
 		if p, fault := wire.Read[wire.CancelRequest](m.Params); fault == nil {
 			if t := c.askedBy(p.RequestID); t != nil {
-				t.queue.putWithin(ctx, item{withdrawn: string(p.RequestID), frame: t.frames.Take(), size: size})
+				t.queue.PutWithin(ctx, item{withdrawn: string(p.RequestID), frame: t.frames.Take(), size: size})
 			}
 		}
 	default: // to be ignored (schema, "ExtNotification")
@@ -150,7 +150,7 @@ func (c *connection) onUpdate(ctx context.Context, u wire.Update, size int) {
 	c.mu.Unlock()
 	switch {
 	case t != nil:
-		t.queue.putWithin(ctx, item{update: u, frame: t.frames.Take(), size: size})
+		t.queue.PutWithin(ctx, item{update: u, frame: t.frames.Take(), size: size})
 	case s == nil:
 		c.noise.Skip("editor.unknown_session", "an update is for a session that the hub does not have", "session", string(u.SessionID), "kind", u.Kind)
 	default:
@@ -185,7 +185,7 @@ func (c *connection) onRequest(ctx context.Context, m jsonrpc.Message, size int)
 	switch {
 	case again:
 		return c.refuse(ctx, m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id: a request with the id %s waits for its answer already", m.ID))
-	case t == nil || !t.queue.putWithin(ctx, item{message: &m, frame: t.frames.Take(), size: size}):
+	case t == nil || !t.queue.PutWithin(ctx, item{message: &m, frame: t.frames.Take(), size: size}):
 		c.opts.Count("editor.request_outside_turn")
 		return c.answerCancelled(ctx, m)
 	}
@@ -214,7 +214,7 @@ func (c *connection) onResponse(m jsonrpc.Message) {
 		c.noise.Skip("editor.unknown_response", "the agent answered a request that nobody waits for", "id", string(m.ID))
 	case call.prompt != nil:
 		call.prompt.session.answered(call)
-		call.prompt.queue.put(item{message: &m, frame: call.prompt.frames.Take()})
+		call.prompt.queue.Put(item{message: &m, frame: call.prompt.frames.Take()})
 	default:
 		if call.early != nil {
 			call.early(m)

@@ -28,28 +28,25 @@ func (t *turn) lingers(answer jsonrpc.Message) bool {
 	return reason != string(wire.StopCancelled) && reason != string(wire.StopRefusal)
 }
 
-// linger reports what the agent says after its answer to the prompt: first what has come with it.
-func (t *turn) linger(ctx context.Context, came []item) {
+// linger reports what the agent says after its answer to the prompt.
+func (t *turn) linger(ctx context.Context) {
 	most := time.Now().Add(lateMost)
 	for {
-		for i := range came {
-			if !t.after(ctx, &came[i]) {
-				return
-			}
-		}
 		left := time.Until(most)
 		if left <= 0 {
 			t.truncated = true
 			return
 		}
 		quiet, stop := context.WithTimeout(ctx, min(left, lateQuiet))
-		more, err := t.queue.take(quiet)
+		it, err := t.queue.Take(quiet, ctx)
 		stop()
 		if err != nil {
 			t.truncated = t.truncated || left < lateQuiet && ctx.Err() == nil
 			return
 		}
-		came = more
+		if !t.after(ctx, &it) {
+			return
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 // maxOutside bounds what is kept of the updates between two turns, in bytes.
@@ -29,7 +30,7 @@ func (s *session) keep(u wire.Update) bool {
 	defer s.mu.Unlock()
 	o := &s.outside
 	if o.replayed != nil {
-		signal(o.replayed)
+		fifo.Signal(o.replayed)
 	}
 	if u.IsChunk() || u.Kind == wire.UpdateToolCall || u.Kind == wire.UpdateToolCallUpdate || u.Kind == wire.UpdatePlan {
 		if o.replayed == nil && !isModeText(&u) {

@@ -32,14 +32,14 @@ func (c *connection) rejected(ctx context.Context, r *link.Reject) error {
 	lost := item{skipped: r}
 	session, known := p.Params["sessionId"]
 	if !known { // it may be of any turn
-		c.everyTurn(func(t *turn) { t.queue.putWithin(ctx, lost) })
+		c.everyTurn(func(t *turn) { t.queue.PutWithin(ctx, lost) })
 		return nil
 	}
 	c.mu.Lock()
 	t := c.turns[session]
 	c.mu.Unlock()
 	if t != nil {
-		t.queue.putWithin(ctx, lost)
+		t.queue.PutWithin(ctx, lost)
 	}
 	return nil
 }

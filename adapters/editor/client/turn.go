@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -19,7 +20,7 @@ type turn struct {
 	agent.Turn
 	conn    *connection
 	session *session
-	queue   *queue
+	queue   *fifo.Mailbox[item]
 	frames  *frame.Turn // nil keeps none
 
 	tools     map[string]*tool // by id
@@ -92,7 +93,7 @@ func (t *turn) hear(ctx, work context.Context, stop context.CancelCauseFunc) {
 				stop(errCancelled)
 			}
 		}
-		t.queue.put(item{told: body})
+		t.queue.Put(item{told: body})
 	}
 }
 
@@ -168,36 +169,32 @@ func (t *turn) start(opening, ctx context.Context, params []byte) error {
 // follow reports what the agent says until it has answered the prompt.
 func (t *turn) follow(ctx context.Context) error {
 	for {
-		items, err := t.queue.take(ctx)
+		it, err := t.queue.Take(ctx, ctx)
 		if err != nil {
 			return err
 		}
-		for i := range items {
-			it := &items[i]
-			t.frames.Begin(it.frame)
-			switch {
-			case it.lost != nil:
-				return it.lost
-			case it.skipped != nil:
-				t.skip(it.skipped)
-			case it.told != nil:
-				t.hearBody(ctx, it.told)
-			case it.withdrawn != "":
-				t.withdraw(ctx, it.withdrawn)
-			case it.message == nil:
-				t.update(&it.update)
-			case it.message.Kind() == jsonrpc.Request:
-				t.accept()
-				t.request(ctx, *it.message)
-			default:
-				t.accept()
-				answer := *it.message // items are those of the next take then
-				if t.lingers(answer) {
-					t.linger(ctx, items[i+1:])
-				}
-				t.sayRest()
-				return t.finish(answer)
+		t.frames.Begin(it.frame)
+		switch {
+		case it.lost != nil:
+			return it.lost
+		case it.skipped != nil:
+			t.skip(it.skipped)
+		case it.told != nil:
+			t.hearBody(ctx, it.told)
+		case it.withdrawn != "":
+			t.withdraw(ctx, it.withdrawn)
+		case it.message == nil:
+			t.update(&it.update)
+		case it.message.Kind() == jsonrpc.Request:
+			t.accept()
+			t.request(ctx, *it.message)
+		default:
+			t.accept()
+			if t.lingers(*it.message) {
+				t.linger(ctx)
 			}
+			t.sayRest()
+			return t.finish(*it.message)
 		}
 	}
 }
@@ -212,8 +209,10 @@ func (t *turn) end(ctx context.Context) {
 		t.giveUp()
 		t.cancel(ctx)
 	}
-	for _, m := range t.queue.close() {
-		_ = t.conn.answerCancelled(ctx, m)
+	for _, it := range t.queue.Close() {
+		if it.message != nil && it.message.Kind() == jsonrpc.Request {
+			_ = t.conn.answerCancelled(ctx, *it.message)
+		}
 	}
 	t.cancelPermits(ctx)
 }
@@ -313,7 +312,7 @@ func (c *connection) begin(t *turn) bool {
 	c.turns[t.session.id] = t
 	select {
 	case <-c.gone:
-		t.queue.put(item{lost: c.lost()})
+		t.queue.Put(item{lost: c.lost()})
 	default:
 	}
 	return true

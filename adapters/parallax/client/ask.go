@@ -3,11 +3,11 @@ package client
 import (
 	"context"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 // Agent asks other agents on behalf of the agent that [Work] registered. It is safe for
@@ -17,11 +17,8 @@ type Agent struct{ worker *worker }
 // ask is a task_request. Events wait in memory until the caller of Ask takes them, so that
 // a slow caller delays neither other requests nor a cancel.
 type ask struct {
-	streamed bool          // text came as progress; owned by the reader loop
-	news     chan struct{} // holds one token while there are events
-
-	mu     sync.Mutex
-	events []core.Body
+	streamed bool // text came as progress; owned by the reader loop
+	events   *fifo.Mailbox[core.Body]
 }
 
 // Ask asks another agent (extension task_request) and returns its answer. Unless it is
@@ -41,7 +38,7 @@ func (a *Agent) Ask(ctx context.Context, r core.Request, onEvent func(core.Body)
 		return core.Answer{}, core.AsFault(err)
 	}
 	p.RequestID = "ask_" + strconv.FormatUint(w.ids.Add(1), 10)
-	q := &ask{news: make(chan struct{}, 1)}
+	q := &ask{events: fifo.NewMailbox[core.Body](0, nil)}
 	w.mu.Lock()
 	w.asks[p.RequestID] = q
 	w.mu.Unlock()
@@ -69,7 +66,7 @@ func (w *worker) collect(ctx context.Context, request string, q *ask, onEvent fu
 	var events []core.Event
 	for {
 		select {
-		case <-q.news:
+		case <-q.events.Ready():
 		case <-w.link.Done():
 			return core.Fold(events), disconnected(nil)
 		case <-ctx.Done():
@@ -81,11 +78,7 @@ func (w *worker) collect(ctx context.Context, request string, q *ask, onEvent fu
 			_ = w.send(context.WithoutCancel(ctx), wire.TypeTaskCancel, "", wire.TaskCancel{RequestID: request, Reason: f.Message})
 			return core.Fold(events), f
 		}
-		q.mu.Lock()
-		bodies := q.events
-		q.events = nil
-		q.mu.Unlock()
-		for _, b := range bodies {
+		for _, b := range q.events.PollAll() {
 			events = append(events, core.Event{Seq: uint64(len(events)) + 1, At: time.Now(), Body: b})
 			if onEvent != nil {
 				onEvent(b)
@@ -130,16 +123,9 @@ func (w *worker) deliver(request string, bodies func(streamed, counted bool) []c
 	if q == nil {
 		return
 	}
-	all := bodies(q.streamed, true)
-	for _, b := range all {
+	for _, b := range bodies(q.streamed, true) {
 		q.streamed = q.streamed || b.Kind() == core.KindText
-	}
-	q.mu.Lock()
-	q.events = append(q.events, all...)
-	q.mu.Unlock()
-	select {
-	case q.news <- struct{}{}:
-	default:
+		q.events.Put(b)
 	}
 }
 

@@ -114,11 +114,11 @@ func (x *Execution) CheckVersion(ss Session, version int) string {
 // returns unless that is pending. The context ends with the workers.
 func (x *Execution) Work(q *Jobs, do func(context.Context) Outcome) Outcome {
 	x.abort = func() {
-		if q.withdraw(x) {
+		if q.waiting.Remove(func(j job) bool { return j.x == x }) {
 			x.working = false
 		}
 	}
-	q.put(job{x: x, do: func(ctx context.Context) {
+	q.waiting.Put(job{x: x, do: func(ctx context.Context) {
 		o := do(ctx)
 		x.engine.mu.Lock()
 		defer x.engine.mu.Unlock()

@@ -2,8 +2,8 @@ package command
 
 import (
 	"context"
-	"slices"
-	"sync"
+
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 // Workers is how many jobs may use the disk at once. Listing files can take long and has
@@ -17,57 +17,18 @@ type job struct {
 }
 
 // Jobs is a queue of jobs for workers, first in, first out. It is safe for concurrent use.
-type Jobs struct {
-	wake chan struct{} // signalled when there is a job
-
-	mu      sync.Mutex
-	waiting []job
-}
+type Jobs struct{ waiting *fifo.Mailbox[job] }
 
 // NewJobs returns an empty queue.
-func NewJobs() *Jobs { return &Jobs{wake: make(chan struct{}, 1)} }
+func NewJobs() *Jobs { return &Jobs{fifo.NewMailbox[job](0, nil)} }
 
 // Add queues a job. Jobs that are queued when the workers' context ends are still done.
-func (q *Jobs) Add(do func(context.Context)) { q.put(job{do: do}) }
-
-func (q *Jobs) put(j job) {
-	q.mu.Lock()
-	q.waiting = append(q.waiting, j)
-	q.mu.Unlock()
-	Signal(q.wake)
-}
-
-// take removes the first job, and wakes another worker if there are more.
-func (q *Jobs) take() (job, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.waiting) == 0 {
-		return job{}, false
-	}
-	j := q.waiting[0]
-	q.waiting[0] = job{}
-	q.waiting = q.waiting[1:]
-	if len(q.waiting) > 0 {
-		Signal(q.wake)
-	}
-	return j, true
-}
-
-// withdraw removes the job of a command. It reports false if the job has begun.
-func (q *Jobs) withdraw(x *Execution) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	i := slices.IndexFunc(q.waiting, func(j job) bool { return j.x == x })
-	if i >= 0 {
-		q.waiting = slices.Delete(q.waiting, i, i+1)
-	}
-	return i >= 0
-}
+func (q *Jobs) Add(do func(context.Context)) { q.waiting.Put(job{do: do}) }
 
 // Work does jobs until the context ends and none is left.
 func (q *Jobs) Work(ctx context.Context) {
 	for {
-		if j, ok := q.take(); ok {
+		if j, ok := q.waiting.Poll(); ok {
 			j.do(ctx)
 			continue
 		}
@@ -75,23 +36,11 @@ func (q *Jobs) Work(ctx context.Context) {
 			return
 		}
 		select {
-		case <-q.wake:
+		case <-q.waiting.Ready():
 		case <-ctx.Done():
 		}
 	}
 }
 
 // Len returns how many jobs wait.
-func (q *Jobs) Len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.waiting)
-}
-
-// Signal wakes the receiver of a channel with a buffer of 1, now or when it receives next.
-func Signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
+func (q *Jobs) Len() int { return q.waiting.Len() }

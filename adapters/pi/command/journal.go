@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 // The outcome of a command that the end of the process interrupted (facts, section 4.8).
@@ -92,22 +93,20 @@ type Journal struct {
 	engine  *Engine
 	stop    context.CancelFunc
 	writing sync.WaitGroup
-	wake    chan struct{} // signalled when the queue has records
+	queue   *fifo.Mailbox[pendingRecord]
 
 	// Used in turns of the engine.
 	history  history
 	recovery recovery
 
-	mu    sync.Mutex
-	queue []pendingRecord
-	bytes int
+	mu sync.Mutex
 	// written and unwritten count the records that the journal took and did not take.
 	written, unwritten int64
 }
 
 // start starts the writer, if there is a journal.
 func (j *Journal) start(e *Engine) {
-	j.engine, j.wake = e, make(chan struct{}, 1)
+	j.engine, j.queue = e, fifo.NewMailbox(e.opts.JournalQueueBytes, pendingRecord.size)
 	ctx, stop := context.WithCancel(context.Background())
 	j.stop = stop
 	if e.opts.Journal != nil {
@@ -124,40 +123,30 @@ func (j *Journal) close() {
 // add queues a record. It reports false where the queue has no room for the record: done
 // is not called then.
 func (j *Journal) add(q pendingRecord) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if q.of != nil {
-		size := recordBytes + len(q.of.identity) + len(q.response.data)
-		if j.bytes+size > j.engine.opts.JournalQueueBytes && j.bytes > 0 {
-			j.engine.host.Count("journal.overrun")
-			return false
-		}
-		j.bytes += size
+	if !j.queue.Offer(q) {
+		j.engine.host.Count("journal.overrun")
+		return false
 	}
-	j.queue = append(j.queue, q)
-	Signal(j.wake)
 	return true
 }
 
 // recordBytes is roughly what a record costs without its texts.
 const recordBytes = 512
 
-// take removes all records from the queue.
-func (j *Journal) take() []pendingRecord {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	batch := j.queue
-	j.queue, j.bytes = nil, 0
-	return batch
+func (q pendingRecord) size() int {
+	if q.of == nil {
+		return 0
+	}
+	return recordBytes + len(q.of.identity) + len(q.response.data)
 }
 
 // write writes the queue in batches until the context ends and the queue is empty.
 func (j *Journal) write(ctx context.Context) {
 	for {
-		batch := j.take()
+		batch := j.queue.PollAll()
 		if len(batch) == 0 {
 			select {
-			case <-j.wake:
+			case <-j.queue.Ready():
 				continue
 			case <-ctx.Done():
 				return
@@ -290,7 +279,7 @@ func (j *Journal) Flush() {
 	}
 	done := make(chan struct{})
 	j.engine.mu.Lock()
-	j.add(pendingRecord{done: func() { close(done) }})
+	j.queue.Put(pendingRecord{done: func() { close(done) }})
 	j.engine.mu.Unlock()
 	<-done
 }

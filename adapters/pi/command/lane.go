@@ -1,17 +1,16 @@
 package command
 
-import "slices"
+import "github.com/dragoman-hub/dragoman/core/fifo"
 
 // lane runs the commands and other turns of one session one at a time, first in, first out
 // (section 7.3).
 type lane struct {
 	engine    *Engine
 	key       Key
-	waiting   []laneItem
+	waiting   fifo.Queue[laneItem]
 	running   laneItem
 	advancing bool // advance is running, further down the stack
 	controls  int  // waiting control commands
-	buf       [1]laneItem
 }
 
 // laneItem is a command or another turn: exactly one field is set. The zero laneItem is
@@ -39,7 +38,6 @@ func (e *Engine) enqueue(key Key, t laneItem) {
 	l := e.lanes[key]
 	if l == nil {
 		l = &lane{engine: e, key: key}
-		l.waiting = l.buf[:0]
 		e.lanes[key] = l
 	}
 	if t.x != nil {
@@ -48,7 +46,7 @@ func (e *Engine) enqueue(key Key, t laneItem) {
 	if t.control() {
 		l.controls++
 	}
-	l.waiting = append(l.waiting, t)
+	l.waiting.Push(t)
 	l.advance()
 }
 
@@ -66,7 +64,7 @@ func (l *lane) createsSession(x *Execution) bool {
 	if l.running.createsSession() {
 		return true
 	}
-	for _, t := range l.waiting {
+	for _, t := range l.waiting.Items() {
 		if t.x == x {
 			break
 		}
@@ -84,26 +82,21 @@ func (l *lane) next() (laneItem, bool) {
 	if !free && (l.controls == 0 || l.running.createsSession() && l.engine.host.Find(l.key) == nil) {
 		return laneItem{}, false
 	}
-	for i, t := range l.waiting {
-		if free || t.control() && t.x.overtakes() {
-			l.remove(i)
-			return t, true
-		}
-	}
-	return laneItem{}, false
+	return l.remove(func(t laneItem) bool { return free || t.control() && t.x.overtakes() })
 }
 
-// remove removes a waiting item.
-func (l *lane) remove(i int) {
-	if l.waiting[i].control() {
+// remove removes and returns the first waiting item for which match returns true.
+func (l *lane) remove(match func(laneItem) bool) (removed laneItem, ok bool) {
+	l.waiting.DeleteFirst(1, func(t laneItem) bool {
+		if ok = match(t); ok {
+			removed = t
+		}
+		return ok
+	})
+	if removed.control() {
 		l.controls--
 	}
-	if i == 0 { // the usual case, in constant time
-		l.waiting[0] = laneItem{}
-		l.waiting = l.waiting[1:]
-		return
-	}
-	l.waiting = slices.Delete(l.waiting, i, i+1)
+	return removed, ok
 }
 
 // advance runs items until one takes time or none is left.
@@ -155,9 +148,7 @@ func (e *Engine) EndTurn(key Key) {
 
 // withdraw removes a command that has not run.
 func (l *lane) withdraw(x *Execution) {
-	if i := slices.Index(l.waiting, laneItem{x: x}); i >= 0 {
-		l.remove(i)
-	}
+	l.remove(func(t laneItem) bool { return t.x == x })
 }
 
 // overtakes reports whether a command does not wait in its lane: a control command, unless
