@@ -5,16 +5,24 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 // delays has the time from each attempt to the next, the first from the event.
 var delays = []time.Duration{0, time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour}
 
+// The bounds of a Sender. Of the deliveries in flight at most maxPerTarget are to one target, so that a target
+// that never answers leaves some for the others.
 const (
-	workers         = 4 * maxPerTarget // deliveries in flight
+	maxInFlight     = 4 * maxPerTarget
+	maxPerTarget    = 8
+	maxQueueBytes   = 64 << 20
 	deliveryTimeout = 30 * time.Second
 )
 
@@ -30,8 +38,8 @@ type Delivery struct {
 	// Of is what the sender of a lost delivery recognises it by.
 	Of any
 
-	due      time.Time
-	attempts int // so far
+	attempts int         // so far
+	retry    *time.Timer // to the next; nil while it is due
 }
 
 // Outcome is what became of an attempt.
@@ -48,29 +56,39 @@ const (
 // clients read.
 type Attempt struct{ Outcome Outcome }
 
+// Sender makes deliveries. It is safe for concurrent use.
+type Sender struct {
+	targets Targets
+	client  *http.Client
+	ctx     context.Context //nolint:containedctx // deliveries end with the Sender
+	cancel  context.CancelFunc
+	places  chan struct{} // one for each delivery in flight
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	all    map[*Delivery]struct{} // that have neither succeeded nor failed
+	bytes  int                    // of them
+	due    map[string]*line       // by target
+	closed bool
+}
+
+// line is what is due to one target.
+type line struct {
+	fifo.Queue[*Delivery]
+	workers int
+}
+
 // Options configure a Sender.
 type Options struct {
 	// Targets restricts the targets.
 	Targets Targets
 }
 
-// Sender makes deliveries. It is safe for concurrent use.
-type Sender struct {
-	targets Targets
-	queue   queue
-	ctx     context.Context //nolint:containedctx // deliveries end with the Sender
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-}
-
 // New returns a Sender. [Sender.Close] ends it.
 func New(opts Options) *Sender {
-	s := &Sender{targets: opts.Targets, queue: newQueue()}
+	s := &Sender{targets: opts.Targets, places: make(chan struct{}, maxInFlight), all: map[*Delivery]struct{}{}, due: map[string]*line{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	client := &http.Client{Transport: opts.Targets.Transport(), Timeout: deliveryTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	for range workers {
-		s.running.Go(func() { s.deliver(client) })
-	}
+	s.client = &http.Client{Transport: opts.Targets.Transport(), Timeout: deliveryTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return s
 }
 
@@ -82,13 +100,34 @@ func (s *Sender) Check(address string, at Place) (host string, err error) {
 
 // Send queues a delivery. Without room in the queue it fails at once.
 func (s *Sender) Send(d *Delivery) {
-	d.due = time.Now()
-	s.enqueue(d)
+	s.mu.Lock()
+	room := s.bytes+len(d.Body) <= maxQueueBytes
+	if room {
+		s.bytes += len(d.Body)
+		s.all[d] = struct{}{}
+		s.push(d)
+	}
+	s.mu.Unlock()
+	if !room {
+		d.Attempted(Attempt{Failed})
+	}
 }
 
-func (s *Sender) enqueue(d *Delivery) {
-	if !s.queue.push(d) {
-		d.Attempted(Attempt{Failed})
+// push queues a delivery that is due, and starts a worker for it if its target has few. Callers hold mu.
+func (s *Sender) push(d *Delivery) {
+	d.retry = nil
+	l := s.due[d.Target]
+	switch {
+	case s.closed && l == nil:
+		return // it is lost
+	case l == nil:
+		l = &line{}
+		s.due[d.Target] = l
+	}
+	l.Push(d)
+	if l.workers < maxPerTarget {
+		l.workers++
+		s.running.Go(func() { s.deliver(d.Target, l) })
 	}
 }
 
@@ -97,32 +136,66 @@ func (s *Sender) enqueue(d *Delivery) {
 func (s *Sender) Close(ctx context.Context) (lost []*Delivery) {
 	stop := context.AfterFunc(ctx, s.cancel)
 	defer stop()
-	s.queue.finish()
+	s.mu.Lock()
+	s.closed = true
+	for d := range s.all {
+		if d.retry != nil {
+			d.retry.Stop()
+		}
+	}
+	s.mu.Unlock()
 	s.running.Wait()
 	s.cancel()
-	return s.queue.waiting()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.all))
 }
 
-// deliver makes deliveries until the Sender ends, or the queue is finished and nothing is due.
-func (s *Sender) deliver(client *http.Client) {
+// deliver makes the deliveries that are due to a target, until the Sender ends or none is left.
+func (s *Sender) deliver(target string, l *line) {
 	for {
-		d := s.queue.next(s.ctx)
-		if d == nil {
+		s.mu.Lock()
+		d, ok := l.Pop()
+		if !ok || s.ctx.Err() != nil {
+			if l.workers--; l.workers == 0 {
+				delete(s.due, target)
+			}
+			s.mu.Unlock()
 			return
 		}
-		status, err := d.post(s.ctx, client)
-		s.queue.done(d)
-		if err != nil && s.ctx.Err() != nil {
-			s.enqueue(d) // Close returns it as lost
-			return
-		}
-		d.attempts++
-		outcome := d.outcome(status, err)
-		d.Attempted(Attempt{outcome})
-		if outcome == Retrying {
-			d.due = time.Now().Add(delays[d.attempts])
-			s.enqueue(d)
-		}
+		s.mu.Unlock()
+		s.places <- struct{}{}
+		s.attempt(d)
+		<-s.places
+	}
+}
+
+// attempt makes one attempt, and has another follow where that may help.
+func (s *Sender) attempt(d *Delivery) {
+	status, err := d.post(s.ctx, s.client)
+	if err != nil && s.ctx.Err() != nil {
+		return // Close returns it as lost
+	}
+	d.attempts++
+	outcome := d.outcome(status, err)
+	d.Attempted(Attempt{outcome})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case outcome != Retrying:
+		delete(s.all, d)
+		s.bytes -= len(d.Body)
+	case !s.closed:
+		d.retry = time.AfterFunc(delays[d.attempts], func() { s.again(d) })
+	}
+}
+
+// again makes a delivery due.
+func (s *Sender) again(d *Delivery) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.push(d)
 	}
 }
 
