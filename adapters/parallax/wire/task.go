@@ -123,7 +123,7 @@ func TaskOf(r core.Request) (Task, error) {
 		PatternName    string `json:"patternName"`
 		PatternVersion string `json:"patternVersion"`
 	}
-	if json.Unmarshal(MembersOf(r.Foreign)["payload"], &pattern) == nil && pattern.PatternName != "" {
+	if strictjson.ParseValid(MembersOf(r.Foreign)["payload"]).Decode(&pattern) == nil && pattern.PatternName != "" {
 		t.PatternName, t.PatternVersion = pattern.PatternName, pattern.PatternVersion
 	}
 	return t, nil
