@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
@@ -130,91 +129,58 @@ func (c *exchange) resume(ctx context.Context, before *sealed) (any, *jsonrpc.Er
 	return c.serve(ctx, r)
 }
 
-// elicited is a question to the user of a client that was sent on the stream of a call.
+// elicited is an input that the user of a client is asked for on the stream of a call. The lock of the holder
+// guards its fields.
 type elicited struct {
 	session *hub.Session
 	task    core.TaskID
 	input   input
-	// misfit makes the call ask again, and says why. It reports false if it has asked often enough.
-	misfit func(why string) bool
+	id      string // of the latest request
+	// misfit is why the answer to that did not fit, so that the user is to be asked again; "" else.
+	misfit string
+	tries  int    // how many answers did not fit
+	wake   func() // wakes the goroutine of the call
 }
 
 // maxTries is how often the user of a client is asked on a stream for an answer that fits.
 const maxTries = 3
 
-// misfits are the answers on the stream of a call that did not fit. It is safe for concurrent use.
-type misfits struct {
-	wake func() // wakes the goroutine of the call
-
-	mu    sync.Mutex
-	whys  map[string]string // by the key of the input, until it is asked for again
-	tries map[string]int
-}
-
-// add notes why an answer did not fit. It reports false if its user is not asked again.
-func (m *misfits) add(key, why string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.tries == nil {
-		m.tries, m.whys = map[string]int{}, map[string]string{}
-	}
-	if m.tries[key]++; m.tries[key] >= maxTries {
+// again has the user asked again. It reports false if that was often enough.
+func (h *holder) again(e *elicited, why string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e.tries++; e.tries >= maxTries {
 		return false
 	}
-	m.whys[key] = why
-	m.wake()
+	e.misfit = why
+	e.wake()
 	return true
 }
 
-// take returns why the last answer to an input did not fit, and forgets it; "" if the input is not to be asked for again.
-func (m *misfits) take(key string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	why := m.whys[key]
-	delete(m.whys, key)
-	return why
-}
-
-// any reports whether an input has to be asked for again.
-func (m *misfits) any() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.whys) > 0
-}
-
-// elicit sends the client requests for the inputs that it was not asked for yet, and withdraws
-// those that are settled.
+// elicit sends the client requests for the inputs that it was not asked for yet, or that its user is to be
+// asked for again, and withdraws those that are settled.
 func (c *exchange) elicit() error {
 	if !c.reply.accepts {
 		return nil
 	}
 	h := c.request.holder
-	for key, id := range c.elicited {
+	for key, e := range c.elicited {
 		if slices.ContainsFunc(c.run.inputs, func(in input) bool { return in.key == key }) {
 			continue
 		}
 		delete(c.elicited, key)
-		c.misfits.take(key) // nobody is asked again
-		if !h.forget(id) {
+		if !h.forget(e) {
 			continue // the client has answered
 		}
-		if err := c.reply.stream(wire.Event(notification(wire.NoteCancelled, map[string]string{"requestId": id, "reason": "it was answered elsewhere, or is not needed any more"}))); err != nil {
+		if err := c.reply.stream(wire.Event(notification(wire.NoteCancelled, map[string]string{"requestId": e.id, "reason": "it was answered elsewhere, or is not needed any more"}))); err != nil {
 			return err
 		}
 	}
 	for _, in := range c.run.inputs {
-		if in.misfit = c.misfits.take(in.key); in.misfit == "" && c.elicited[in.key] != "" {
+		ask, id := c.ask(in)
+		if id == "" {
 			continue
 		}
-		id := rand.Text()
-		if c.elicited == nil {
-			c.elicited = map[string]string{}
-		}
-		c.elicited[in.key] = id
-		h.mu.Lock()
-		h.asked[id] = elicited{session: h.session, task: c.run.taskID(), input: in, misfit: func(why string) bool { return c.misfits.add(in.key, why) }}
-		h.mu.Unlock()
-		ask := in.request(c.request.version)
 		if err := c.reply.stream(wire.Event(jsonrpc.AppendRequest(nil, strictjson.Encode(id), ask.Method, strictjson.Encode(ask.Params)))); err != nil {
 			return err
 		}
@@ -222,19 +188,51 @@ func (c *exchange) elicit() error {
 	return nil
 }
 
-// forget forgets a request to a client. It reports whether the client has not answered it.
-func (h *holder) forget(id string) bool {
+// ask returns the request for an input and its id, "" for one that the client has already.
+func (c *exchange) ask(in input) (request wire.ElicitRequest, id string) {
+	h := c.request.holder
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, open := h.asked[id]
-	delete(h.asked, id)
+	e := c.elicited[in.key]
+	switch {
+	case e == nil:
+		e = &elicited{session: h.session, task: c.run.taskID(), wake: c.wake}
+		c.elicited[in.key] = e
+	case e.misfit == "":
+		return request, ""
+	}
+	in.misfit, e.misfit = e.misfit, ""
+	e.input, e.id = in, rand.Text()
+	h.asked[e.id] = e
+	return in.request(c.request.version), e.id
+}
+
+// asksAgain reports whether the user of the client is to be asked again for an input.
+func (c *exchange) asksAgain() bool {
+	h := c.request.holder
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range c.elicited {
+		if e.misfit != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// forget forgets a request to a client. It reports whether the client has not answered it.
+func (h *holder) forget(e *elicited) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	open := h.asked[e.id] == e
+	delete(h.asked, e.id)
 	return open
 }
 
 // forgetElicited forgets the requests to the client of a call that ends.
 func (c *exchange) forgetElicited() {
-	for _, id := range c.elicited {
-		c.request.holder.forget(id)
+	for _, e := range c.elicited {
+		c.request.holder.forget(e)
 	}
 }
 
@@ -248,14 +246,14 @@ func (h *holder) answered(m jsonrpc.Message) {
 		return
 	}
 	h.mu.Lock()
-	e, open := h.asked[id]
+	e := h.asked[id]
 	delete(h.asked, id)
 	h.mu.Unlock()
-	if !open {
+	if e == nil {
 		return
 	}
 	f := core.AsFault(e.input.settle(hub.NoWait, e.session, e.task, m.Result))
-	if m.Err == nil && doesNotFit(f) && e.misfit(strings.TrimPrefix(f.Message, e.input.label()+": ")) {
+	if m.Err == nil && doesNotFit(f) && h.again(e, strings.TrimPrefix(f.Message, e.input.label()+": ")) {
 		return
 	}
 	if e.task == "" && f != nil { // nobody else is asked

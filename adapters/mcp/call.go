@@ -44,7 +44,7 @@ func (s *Server) callTool(q *request, a *reply) (any, *jsonrpc.Error) {
 	if bad := schema.checkHeaders(q, p.Arguments); bad != nil {
 		return nil, bad
 	}
-	c := &exchange{server: s, request: q, reply: a, params: p}
+	c := &exchange{server: s, request: q, reply: a, params: p, elicited: map[string]*elicited{}}
 	var before *sealed
 	if p.State != "" {
 		var bad *jsonrpc.Error
@@ -82,9 +82,9 @@ type exchange struct {
 	params   callParams
 	run      *run
 	progress *progress // nil if the client wants none
-	// elicited are the requests for inputs that were sent on the stream, by the key of the input.
-	elicited map[string]string
-	misfits  misfits
+	// elicited are the inputs that were asked for on the stream, by their keys.
+	elicited map[string]*elicited
+	wake     func() // wakes the goroutine
 	// taskAt is when the client gets a task, keepAlive when a comment in the stream is due;
 	// zero for never.
 	taskAt, keepAlive time.Time
@@ -106,23 +106,29 @@ func (c *exchange) serve(ctx context.Context, r *run) (any, *jsonrpc.Error) {
 		c.taskAt = began.Add(opts.TaskAfter)
 	}
 	tick := make(chan struct{}, 1)
-	c.misfits.wake = func() {
+	c.wake = func() {
 		select {
 		case tick <- struct{}{}:
 		default:
 		}
 	}
-	timer := time.AfterFunc(time.Hour, c.misfits.wake)
+	timer := time.AfterFunc(time.Hour, c.wake)
 	defer timer.Stop()
 	defer c.forgetElicited()
 	for r.result == nil {
-		if out, err := c.tell(ctx); out != nil || err != nil {
-			return out, c.lost(err)
+		switch out, err := c.tell(ctx); {
+		case err != nil:
+			r.cancel(core.NewFault(core.CodeCancelled, "the client closed the connection"))
+			return nil, nil // nobody reads it
+		case out != nil:
+			return out, nil
 		}
 		timer.Reset(time.Until(c.due()))
 		b, err := r.session.NextOr(ctx, tick)
 		if err != nil {
-			return c.server.failed(c.request, c.end(core.AsFault(err))), nil
+			why := core.AsFault(err)
+			r.cancel(why)
+			return c.server.failed(c.request, why), nil
 		}
 		r.take(b)
 	}
@@ -134,21 +140,6 @@ func (c *exchange) serve(ctx context.Context, r *run) (any, *jsonrpc.Error) {
 	}
 	r.close(nil)
 	return c.server.answerWith(c.request, r.result), nil
-}
-
-// lost ends the run of a client that has gone.
-func (c *exchange) lost(err error) *jsonrpc.Error {
-	if err != nil {
-		_ = c.end(core.NewFault(core.CodeCancelled, "the client closed the connection")) // nobody reads it
-	}
-	return nil
-}
-
-// end ends a run whose client does not wait any more, and cancels what it asked. It returns
-// the reason.
-func (c *exchange) end(why *core.Fault) *core.Fault {
-	c.run.cancel(why)
-	return why
 }
 
 // due returns when something has to be sent although nothing happens.
@@ -169,7 +160,7 @@ func (c *exchange) due() time.Time {
 // error the client has gone.
 func (c *exchange) tell(ctx context.Context) (any, error) {
 	now := time.Now()
-	if c.run.changed || c.misfits.any() {
+	if c.run.changed || c.asksAgain() {
 		if out, err := c.askUser(); out != nil || err != nil {
 			return out, err
 		}

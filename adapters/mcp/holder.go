@@ -33,7 +33,7 @@ type holder struct {
 	// shown are the open questions, with the keys of the runs whose clients were shown them.
 	shown map[string]string
 	// asked are the questions that were sent to clients, by the id of the request.
-	asked map[string]elicited
+	asked map[string]*elicited
 }
 
 // call is a running tool call, or a stream.
@@ -53,7 +53,7 @@ func (h *holder) expired() bool {
 func newHolder(s *hub.Session, limits Options) *holder {
 	return &holder{
 		session: s, limits: limits, running: make(map[*call]struct{}),
-		parked: make(map[string]*run), direct: make(map[string]struct{}), kept: make(map[*run]struct{}), asked: make(map[string]elicited), shown: make(map[string]string),
+		parked: make(map[string]*run), direct: make(map[string]struct{}), kept: make(map[*run]struct{}), asked: make(map[string]*elicited), shown: make(map[string]string),
 	}
 }
 

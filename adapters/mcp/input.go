@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/elicitation"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/question"
@@ -225,9 +226,9 @@ func (in input) command(id core.TaskID, v strictjson.Value) (core.Command, error
 func (in input) decision(id core.TaskID, action string, content strictjson.Value) (core.Command, error) {
 	d := core.ApprovalDecided{ID: in.approval.ID, InputSHA256: in.approval.InputSHA256}
 	switch action {
-	case wire.ActionDecline:
+	case elicitation.Decline:
 		d.Reason = "declined"
-	case wire.ActionCancel:
+	case elicitation.Cancel:
 		d.Reason = "dismissed"
 	default:
 		var form struct {
@@ -248,10 +249,10 @@ func (in input) reply(action string, content strictjson.Value) (core.Command, er
 	a := core.Reply{Question: in.question.ID}
 	form := in.question.Form
 	switch {
-	case action == wire.ActionDecline && form != nil && form.Decline != "":
+	case action == elicitation.Decline && form != nil && form.Decline != "":
 		a.Selected = []string{form.Decline}
 		return a, nil
-	case action != wire.ActionAccept:
+	case action != elicitation.Accept:
 		a.Dismissed = true
 		return a, nil
 	case in.form != nil && content.Absent():

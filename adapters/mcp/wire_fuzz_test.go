@@ -13,6 +13,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/elicitation"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -116,7 +117,7 @@ func FuzzElicitResult(f *testing.F) {
 		if err != nil {
 			return
 		}
-		written := strictjson.Encode(wire.ElicitResult{Action: action, Content: content.Raw()})
+		written := strictjson.Encode(elicitation.Answer{Action: action, Content: content.Raw()})
 		again, more, err := wire.ReadElicitResult(strictjson.ParseValid(written))
 		if again != action || string(more.Raw()) != string(content.Raw()) || err != nil {
 			t.Errorf("%s became %s, which reads as %q, %s and %v", in, written, again, more.Raw(), err)

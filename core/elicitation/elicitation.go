@@ -44,8 +44,8 @@ const (
 
 // Answer is what a user has said. Only one that accepts a form has content.
 type Answer struct {
-	Action  string
-	Content json.RawMessage
+	Action  string          `json:"action"`
+	Content json.RawMessage `json:"content,omitempty"`
 }
 
 // Options say more of an elicitation than its parameters.

@@ -170,7 +170,7 @@ func (c *call) openAddresses(e *jsonrpc.Error) *core.Fault {
 	asked := 0
 	for one := range strictjson.ParseValid(e.Data).Get("elicitations").Items() {
 		got, err := c.elicit(c.ctx, "", one)
-		if err != nil || got.Action != wire.ActionAccept {
+		if err != nil || got.Action != elicitation.Accept {
 			return faultOf(e)
 		}
 		asked++
@@ -186,16 +186,16 @@ const declineBefore = time.Second
 
 // elicit asks the people of the call what the server calls key; where nobody answers, it is declined. An error
 // means that the server's question is wrong. Meanwhile the call needs no progress.
-func (c *call) elicit(ctx context.Context, key string, params strictjson.Value) (wire.ElicitResult, error) {
+func (c *call) elicit(ctx context.Context, key string, params strictjson.Value) (elicitation.Answer, error) {
 	c.server.count("elicitation")
 	e, err := elicitation.Read(params, elicitation.Options{Header: c.server.opts.Name, Name: key})
 	if err != nil {
-		return wire.ElicitResult{}, err
+		return elicitation.Answer{}, err
 	}
 	c.pause(1)
 	defer c.pause(-1)
 	if !sleep(ctx, c.untilQuestion()) {
-		return wire.ElicitResult{Action: wire.ActionCancel}, nil
+		return elicitation.Answer{Action: elicitation.Cancel}, nil
 	}
 	answer, err := e.Ask(ctx, func(ctx context.Context, q question.Question) (question.Outcome, error) {
 		if q.Until = c.execution.Deadline.Add(-declineBefore); time.Until(q.Until) <= 0 {
@@ -205,11 +205,11 @@ func (c *call) elicit(ctx context.Context, key string, params strictjson.Value) 
 	})
 	switch {
 	case ctx.Err() != nil:
-		return wire.ElicitResult{Action: wire.ActionCancel}, nil
+		return elicitation.Answer{Action: elicitation.Cancel}, nil
 	case err != nil:
-		return wire.ElicitResult{Action: wire.ActionDecline}, nil // there is nobody to ask
+		return elicitation.Answer{Action: elicitation.Decline}, nil // there is nobody to ask
 	}
-	return wire.ElicitResult(answer), nil
+	return answer, nil
 }
 
 // untilQuestion returns how long the next question waits: a server may ask again at each answer.

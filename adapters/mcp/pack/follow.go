@@ -98,19 +98,13 @@ func finish(resp *http.Response, cancel func()) {
 	_, _ = io.CopyN(io.Discard, resp.Body, 1<<10)
 }
 
+// get opens a stream, after the event with the id lastID if there is one.
 func (t *remote) get(ctx context.Context, lastID string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.server.opts.URL, nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "text/event-stream")
+	headers := map[string]string{"Accept": "text/event-stream"}
 	if lastID != "" {
-		req.Header.Set("Last-Event-ID", lastID)
+		headers["Last-Event-ID"] = lastID
 	}
-	if err := t.setHeaders(req.Header, request{}); err != nil {
-		return nil, err
-	}
-	return t.server.opts.HTTP.Do(req)
+	return t.do(ctx, http.MethodGet, nil, request{}, headers)
 }
 
 // errNoStream says that a server has no stream of changes.

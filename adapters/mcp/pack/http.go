@@ -133,12 +133,18 @@ func (t *remote) limit(r request) int {
 
 // post sends a message. r is the request that it is, else zero.
 func (t *remote) post(ctx context.Context, body []byte, r request) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.server.opts.URL, bytes.NewReader(body))
+	return t.do(ctx, http.MethodPost, body, r, map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream"})
+}
+
+// do sends a request of HTTP with headers beside those of r.
+func (t *remote) do(ctx context.Context, method string, body []byte, r request, headers map[string]string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, t.server.opts.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
+	for name, value := range headers {
+		req.Header.Set(name, value)
+	}
 	if err := t.setHeaders(req.Header, r); err != nil {
 		return nil, err
 	}
@@ -300,14 +306,7 @@ func (t *remote) close() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.server.ctx), time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, t.server.opts.URL, nil)
-	if err != nil {
-		return
-	}
-	if t.setHeaders(req.Header, request{}) != nil {
-		return
-	}
-	if resp, err := t.server.opts.HTTP.Do(req); err == nil {
+	if resp, err := t.do(ctx, http.MethodDelete, nil, request{}, nil); err == nil {
 		resp.Body.Close()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/dragoman-hub/dragoman/core/elicitation"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -38,21 +39,8 @@ type Field struct {
 	Items       *Field   `json:"items,omitempty"`
 }
 
-// The modes of an elicitation, and the actions of an answer to it.
-const (
-	ModeForm = "form"
-	ModeURL  = "url"
-
-	ActionAccept  = "accept"
-	ActionDecline = "decline"
-	ActionCancel  = "cancel"
-)
-
-// ElicitResult is the answer of a user. Only one that accepts has content.
-type ElicitResult struct {
-	Action  string          `json:"action"`
-	Content json.RawMessage `json:"content,omitempty"`
-}
+// ModeForm is the mode of an elicitation that the hub asks for.
+const ModeForm = "form"
 
 // ReadElicitResult reads the answer of a user: its action, which is one of the three, and its
 // content, if any. The error says what to change.
@@ -65,7 +53,7 @@ func ReadElicitResult(v strictjson.Value) (action string, content strictjson.Val
 		return "", r.Content, err
 	}
 	switch r.Action {
-	case ActionAccept, ActionDecline, ActionCancel:
+	case elicitation.Accept, elicitation.Decline, elicitation.Cancel:
 		return r.Action, r.Content, nil
 	}
 	return "", r.Content, fmt.Errorf("action: want accept, decline or cancel, got %.20q", r.Action)
