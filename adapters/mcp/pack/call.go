@@ -137,7 +137,7 @@ func (c *call) send(members string) (jsonrpc.Message, error) {
 	c.calls.session.TraceOf(c.execution.ID).Each(func(key, value string) { // SEP-414
 		meta += `,"` + key + `":` + string(strictjson.Encode(value))
 	})
-	return c.server.conn.call(c.ctx, request{id: id, method: wire.MethodCallTool, params: c.server.params(c.server.era, members, meta), call: c})
+	return c.server.conn.call(c.ctx, request{id: id, method: wire.MethodCallTool, params: c.server.params(c.server.era(), members, meta), call: c})
 }
 
 // gather answers what the server wants to know before it goes on (2026-07-28, basic/patterns,

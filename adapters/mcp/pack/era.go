@@ -72,7 +72,8 @@ func (s *server) probe(ctx context.Context) error {
 	select {
 	case r := <-probed:
 		if e, ok, err := discovered(r); ok || err != nil {
-			return s.establish(e, err)
+			s.establish(e)
+			return err
 		}
 		if r.Err != nil && r.Err.Code == wire.CodeUnsupportedVersion {
 			supported = string(strictjson.ParseValid(r.Err.Data).Get("supported").Raw())
@@ -119,16 +120,17 @@ func (s *server) initialize(ctx context.Context, probed <-chan reply, supported 
 		select {
 		case r := <-probed:
 			if e, ok, _ := discovered(r); ok {
-				return s.establish(e, nil)
+				s.establish(e)
+				return nil
 			}
 			probed = nil
 		case r := <-answered:
 			e, err := s.begun(r, supported)
-			if err == nil {
-				s.conn.establish(e) // the notification is the first message after it
-				err = s.conn.send(ctx, initialized())
+			if err != nil {
+				return err
 			}
-			return s.establish(e, err)
+			s.establish(e) // the notification is the first message after it
+			return s.conn.send(ctx, initialized())
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -166,15 +168,23 @@ func (s *server) begun(r reply, supported string) (era, error) {
 	return era{false, version, !tools.Absent(), isTrue(tools.Get("listChanged"))}, nil
 }
 
-func (s *server) establish(e era, err error) error {
-	if err != nil {
-		return err
+// era returns what the handshake has found out.
+func (s *server) era() era {
+	if e := s.agreed.Load(); e != nil {
+		return *e
 	}
-	s.era = e
+	return era{}
+}
+
+// establish notes what the handshake has found out, unless there is no era that both know.
+func (s *server) establish(e era) {
+	if e.version == "" {
+		return
+	}
+	s.agreed.Store(&e)
 	s.preamble.Store("")
-	s.conn.establish(e)
+	s.conn.established()
 	s.log.Info("MCP server connected", "version", e.version)
-	return nil
 }
 
 func isTrue(v strictjson.Value) bool { return string(v.Raw()) == "true" }
@@ -207,8 +217,8 @@ func (s *server) params(e era, members, more string) json.RawMessage {
 func (s *server) listTools(ctx context.Context) (*catalog, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, handshakeTime, fmt.Errorf("it took longer than %s", handshakeTime))
 	defer cancel()
-	c := &catalog{pack: s.opts.Name, hub: s.opts.Hub, mirror: s.era.modern && s.opts.URL != ""}
-	if !s.era.tools {
+	c := &catalog{pack: s.opts.Name, hub: s.opts.Hub, mirror: s.era().modern && s.opts.URL != ""}
+	if !s.era().tools {
 		return c, nil
 	}
 	for cursor, page := "", 0; ; page++ {
@@ -216,7 +226,7 @@ func (s *server) listTools(ctx context.Context) (*catalog, error) {
 		if cursor != "" {
 			members = `,"cursor":` + string(strictjson.Encode(cursor))
 		}
-		m, err := s.conn.call(ctx, request{id: s.newID(), method: wire.MethodListTools, params: s.params(s.era, members, "")})
+		m, err := s.conn.call(ctx, request{id: s.newID(), method: wire.MethodListTools, params: s.params(s.era(), members, "")})
 		switch {
 		case ctx.Err() != nil:
 			return nil, s.failUnanswered(ctx, wire.MethodListTools)

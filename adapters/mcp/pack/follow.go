@@ -36,7 +36,7 @@ func (t *remote) follow(ctx context.Context, resp *http.Response, r request, can
 			finish(resp, cancel)
 			return m, nil
 		}
-		if ctx.Err() != nil || errors.Is(err, wire.ErrTooLarge) || t.isModern() || stream.LastID == "" && lastID == "" {
+		if ctx.Err() != nil || errors.Is(err, wire.ErrTooLarge) || t.server.era().modern || stream.LastID == "" && lastID == "" {
 			return m, t.unreadable(ctx, r, err)
 		}
 		if idle++; stream.LastID != "" && stream.LastID != lastID {
@@ -113,7 +113,7 @@ var errNoStream = errors.New("the server has no stream of changes")
 // listen reads what belongs to no request: the subscription of a modern server, the GET stream of a
 // legacy one (2025-11-25, basic/transports, "Listening for Messages from the Server").
 func (t *remote) listen(ctx context.Context) error {
-	if t.isModern() {
+	if t.server.era().modern {
 		return t.server.subscribe(ctx)
 	}
 	begun := t.sessions.count()
@@ -131,7 +131,7 @@ func (t *remote) listen(ctx context.Context) error {
 	case resp.StatusCode != http.StatusOK || media != "text/event-stream":
 		return errNoStream
 	}
-	if t.server.era.changes {
+	if t.server.era().changes {
 		t.server.toolsChanged() // what changed before was not told
 	}
 	_, _, err = t.readStream(wire.NewEvents(resp.Body, t.limit(request{})), request{})

@@ -29,7 +29,6 @@ type remote struct {
 	sessions sessions  // of a legacy server
 
 	mu   sync.Mutex
-	era  era
 	gone chan struct{}
 	why  error
 }
@@ -53,7 +52,7 @@ func (t *remote) call(ctx context.Context, r request) (jsonrpc.Message, error) {
 			t.check()
 		}
 		return m, err
-	case !r.quiet && !t.isModern(): // the end of a legacy stream is no cancel
+	case !r.quiet && !t.server.era().modern: // the end of a legacy stream is no cancel
 		t.server.respond(cancelled(r.id, context.Cause(ctx)))
 	}
 	return m, context.Cause(ctx)
@@ -69,9 +68,7 @@ const (
 // check finds out whether the server is still there, after a request failed: one connection
 // may be lost without the others.
 func (t *remote) check() {
-	t.mu.Lock()
-	e := t.era
-	t.mu.Unlock()
+	e := t.server.era()
 	if e.version == "" || !t.checking.CompareAndSwap(false, true) {
 		return
 	}
@@ -161,12 +158,10 @@ func (t *remote) setHeaders(h http.Header, r request) error {
 	case token != "":
 		h.Set("Authorization", "Bearer "+token)
 	}
-	t.mu.Lock()
-	e := t.era
-	t.mu.Unlock()
 	if session := cmp.Or(r.session, t.sessions.now()); session != "" && r.method != wire.MethodInitialize {
 		h.Set(wire.HeaderSession, session)
 	}
+	e := t.server.era()
 	if r.method == wire.MethodDiscover {
 		e = era{modern: true, version: wire.Modern}
 	}
@@ -267,18 +262,7 @@ func tooLarge(limit int) *core.Fault {
 	return core.NewFault(core.CodeTooLarge, "the result has more than %d bytes: ask for less, or raise result_bytes of the pack", limit)
 }
 
-func (t *remote) establish(e era) {
-	t.sessions.take()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.era = e
-}
-
-func (t *remote) isModern() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.era.modern
-}
+func (t *remote) established() { t.sessions.take() }
 
 func (t *remote) mayBeSilent() bool     { return false }
 func (t *remote) lost() <-chan struct{} { return t.gone }

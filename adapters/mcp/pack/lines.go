@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -24,8 +23,7 @@ type lines struct {
 	link   *link.Link[[]byte, []byte]
 	run    sync.WaitGroup
 
-	modern atomic.Bool
-	begun  bool // there was a line; only receive uses it
+	begun bool // there was a line; only receive uses it
 
 	mu      sync.Mutex
 	pending map[string]chan reply // by the id of the request
@@ -89,11 +87,11 @@ func (t *lines) send(ctx context.Context, m []byte) error {
 	return err
 }
 
-func (t *lines) establish(e era) { t.modern.Store(e.modern) }
+func (t *lines) established() {}
 
 // listen opens the subscription of a modern server. A legacy one sends notifications unsolicited.
 func (t *lines) listen(ctx context.Context) error {
-	if !t.modern.Load() {
+	if !t.server.era().modern {
 		return errUnsolicited
 	}
 	return t.server.subscribe(ctx)
@@ -152,7 +150,7 @@ func (t *lines) settle(id json.RawMessage, r reply) bool {
 // end ends a subscription that the server cancels. Servers cancel no other request of ours;
 // the requests of legacy servers have ids of their own.
 func (t *lines) end(id json.RawMessage) bool {
-	if !t.modern.Load() {
+	if !t.server.era().modern {
 		return false
 	}
 	t.mu.Lock()

@@ -98,7 +98,7 @@ func (p *Pack) serve(ctx context.Context, session *hub.Session, ready func(), un
 	tools, err := s.begin(ctx)
 	switch {
 	case err != nil && isLost(s.conn):
-		return s.era.version == "", s.adviseCommand(s.conn.reason())
+		return s.era().version == "", s.adviseCommand(s.conn.reason())
 	case err != nil:
 		return false, s.adviseCommand(err)
 	}
@@ -237,7 +237,7 @@ const (
 // watch hears what the server says beside its answers until ctx ends: changes of the list of tools and,
 // of a legacy server, requests.
 func (s *server) watch(ctx context.Context) {
-	if s.era.modern && !s.era.changes {
+	if s.era().modern && !s.era().changes {
 		return
 	}
 	for again := (pace.Pace{First: firstRetry, Most: seldomRetry}); again.Wait(ctx) == nil; {
@@ -245,7 +245,7 @@ func (s *server) watch(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil || errors.Is(err, errUnsolicited) || isLost(s.conn):
 			return
-		case errors.Is(err, errNoStream) && !s.era.changes:
+		case errors.Is(err, errNoStream) && !s.era().changes:
 			return
 		case errors.Is(err, errNoStream):
 			s.trouble("no_stream", "the MCP server has no stream of changes: its tools are listed again after a restart only")
@@ -268,7 +268,7 @@ func isLost(t transport) bool {
 // subscribe asks a modern server to tell changes of its tools (2026-07-28,
 // basic/utilities/subscriptions), and returns when it has ended that.
 func (s *server) subscribe(ctx context.Context) error {
-	m, err := s.conn.call(ctx, request{id: s.newID(), method: wire.MethodListen, params: s.params(s.era, `,"notifications":{"toolsListChanged":true}`, "")})
+	m, err := s.conn.call(ctx, request{id: s.newID(), method: wire.MethodListen, params: s.params(s.era(), `,"notifications":{"toolsListChanged":true}`, "")})
 	switch {
 	case err != nil || m.Err == nil:
 		return err

@@ -37,8 +37,8 @@ type transport interface {
 	call(ctx context.Context, r request) (jsonrpc.Message, error)
 	// send sends a notification or a response.
 	send(ctx context.Context, message []byte) error
-	// establish tells the era of all later requests.
-	establish(e era)
+	// established tells that the handshake is over: later requests are of the era of the server.
+	established()
 	// listen receives notifications that belong to no request, until their stream ends. A
 	// transport without a stream of its own for them returns errUnsolicited, one whose server
 	// has none errNoStream.
@@ -58,7 +58,8 @@ type server struct {
 	opts Options
 	log  *slog.Logger
 	conn transport
-	era  era
+	// agreed is the era that the handshake has found; none before.
+	agreed atomic.Pointer[era]
 	// unprobed says that the handshake begins with initialize.
 	unprobed bool
 	ids      atomic.Uint64

@@ -155,7 +155,7 @@ func (t *remote) renew(ctx context.Context, begun int) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err == nil && e != t.server.era:
+	case err == nil && e != t.server.era():
 		err = t.expired() // it is another server: the next run finds out which
 	}
 	if err != nil {
