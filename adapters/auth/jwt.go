@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -126,9 +127,9 @@ func (i *issuer) verify(ctx context.Context, token string) (core.Principal, erro
 	if aud, err := claims.GetAudience(); i.Audience == "" && (err != nil || len(aud) > 0) {
 		return core.Principal{}, refused("Invalid authentication token: it is for another audience")
 	}
-	name, _ := i.claim(claims, orDefault(i.PrincipalClaim, "sub")).(string)
+	name, _ := i.claim(claims, cmp.Or(i.PrincipalClaim, "sub")).(string)
 	if err := access.CheckPrincipal(name); err != nil {
-		return core.Principal{}, refused("Invalid authentication token: its claim %s does not name a %v", orDefault(i.PrincipalClaim, "sub"), err)
+		return core.Principal{}, refused("Invalid authentication token: its claim %s does not name a %v", cmp.Or(i.PrincipalClaim, "sub"), err)
 	}
 	p := core.Principal{ID: name, Authenticated: true, Until: expires.UTC(), Proof: i.proof}
 	if i.RolesClaim != "" {
@@ -195,13 +196,6 @@ func rolesIn(claim any) ([]string, error) {
 	}
 	all, err := access.CheckRoles(all)
 	return slices.Compact(all), err
-}
-
-func orDefault(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // refusedJWT says why a token is refused, as far as that helps its owner. The error of the

@@ -22,8 +22,6 @@ type holder struct {
 	mu      sync.Mutex
 	gone    *core.Fault // why the token is no longer valid
 	running map[*call]struct{}
-	calls   int
-	streams int
 	// parked are the calls that wait for their client to return with an answer of its user,
 	// and kept those that clients follow as tasks.
 	parked map[string]*run // by their keys
@@ -62,35 +60,30 @@ func newHolder(s *hub.Session, limits Options) *holder {
 func (h *holder) begin(ctx context.Context, c *call) (_ context.Context, end func(), _ *core.Fault) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	alike := 0
+	for other := range h.running {
+		if other.stream == c.stream {
+			alike++
+		}
+	}
 	switch {
 	case h.gone != nil:
 		return nil, nil, h.gone
 	case h.session.Rejected() != nil:
 		return nil, nil, h.session.Rejected()
-	case c.stream && h.streams >= h.limits.MaxStreams:
-		return nil, nil, core.NewFault(core.CodeOverloaded, "%d streams are open under this token: close one, or poll tools/list", h.streams)
-	case !c.stream && h.calls >= h.limits.MaxCalls:
-		return nil, nil, core.NewFault(core.CodeOverloaded, "%d tools are running under this token: wait for one to end", h.calls)
+	case c.stream && alike >= h.limits.MaxStreams:
+		return nil, nil, core.NewFault(core.CodeOverloaded, "%d streams are open under this token: close one, or poll tools/list", alike)
+	case !c.stream && alike >= h.limits.MaxCalls:
+		return nil, nil, core.NewFault(core.CodeOverloaded, "%d tools are running under this token: wait for one to end", alike)
 	}
 	ctx, c.cancel = context.WithCancelCause(ctx)
 	h.running[c] = struct{}{}
-	h.count(c, 1)
 	return ctx, func() {
 		c.cancel(nil)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		delete(h.running, c)
-		h.count(c, -1)
 	}, nil
-}
-
-// count counts a call that begins or ends. Callers hold mu.
-func (h *holder) count(c *call, n int) {
-	if c.stream {
-		h.streams += n
-		return
-	}
-	h.calls += n
 }
 
 // cancel cancels the request of a client's session. Without a session the request

@@ -176,14 +176,8 @@ func (q *request) advice(name string) string {
 	return "see tools/list"
 }
 
-// packIn returns the name of the pack that the name of a tool begins with; "" for none.
-func packIn(tool string) string {
-	pack, _, dotted := strings.Cut(tool, ".")
-	if !dotted {
-		return ""
-	}
-	return pack
-}
+// packIn returns the name of the pack that the name of a tool begins with, and its dot; "" for none.
+func packIn(tool string) string { return tool[:strings.IndexByte(tool, '.')+1] }
 
 // acceptsStream reports whether the Accept header names event streams: some clients that
 // accept anything read only JSON.

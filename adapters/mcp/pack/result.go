@@ -48,7 +48,7 @@ func readResult(result strictjson.Value) (json.RawMessage, *core.Fault) {
 	if data := result.Get("structuredContent"); data.Exists() {
 		out.Data = data.Raw()
 	}
-	if string(result.Get("isError").Raw()) == "true" {
+	if isTrue(result.Get("isError")) {
 		return nil, core.NewFault(core.CodeInternal, "%s", cut(cmp.Or(out.Text, compact(out.Data), "the tool failed and does not say why")))
 	}
 	if out.Data != nil && compact([]byte(out.Text)) == compact(out.Data) {
