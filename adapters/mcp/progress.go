@@ -45,15 +45,7 @@ func (p *progress) due(r *run) time.Time {
 }
 
 // isDue reports whether a notification is to be sent now.
-func (p *progress) isDue(r *run, now time.Time) bool {
-	switch {
-	case p == nil:
-		return false
-	case p.sent == 0 || now.Sub(p.last) >= p.silence:
-		return true
-	}
-	return r.said != p.told && now.Sub(p.last) >= p.pause(r)
-}
+func (p *progress) isDue(r *run, now time.Time) bool { return p != nil && !now.Before(p.due(r)) }
 
 // pause returns how long there is none after the last one.
 func (p *progress) pause(r *run) time.Duration {

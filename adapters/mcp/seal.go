@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"strings"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
@@ -37,8 +36,7 @@ func (s sealed) until() time.Time { return time.Unix(s.Until, 0) }
 
 // sealState returns the state for a call, opaque to the client.
 func (s *Server) sealState(q *request, p callParams, run string, round int, until time.Time) string {
-	body := strictjson.Encode(sealed{Run: run, Round: round, Principal: q.principal().ID, Call: digest(p), Until: until.Unix(), Hub: s.hub.Index()})
-	return joinState(body, s.seal.sign(body))
+	return s.seal.state(sealed{Run: run, Round: round, Principal: q.principal().ID, Call: digest(p), Until: until.Unix(), Hub: s.hub.Index()})
 }
 
 // unseal returns the state that a repeated call carries. It refuses one that was altered, has
@@ -48,12 +46,9 @@ func (s *Server) unseal(q *request, p callParams) (*sealed, *jsonrpc.Error) {
 		s.hub.Count(Name + ".refused.state")
 		return nil, badParams("requestState: %s: call the tool again without it", why)
 	}
-	body, mac, _ := strings.Cut(p.State, ".")
-	text, errBody := base64.RawURLEncoding.DecodeString(body)
-	sign, errMAC := base64.RawURLEncoding.DecodeString(mac)
-	var in sealed
+	in := peek(p.State)
 	switch {
-	case errBody != nil || errMAC != nil || p.State != joinState(text, sign) || !hmac.Equal(sign, s.seal.sign(text)) || strictjson.Decode(text, strictjson.Limits{}, &in) != nil:
+	case !hmac.Equal([]byte(p.State), []byte(s.seal.state(in))): // of which there is one text alone
 		return refuse("it is not what the server sent, or the hub was restarted since")
 	case in.Principal != q.principal().ID:
 		return refuse("it belongs to another principal")
@@ -65,15 +60,12 @@ func (s *Server) unseal(q *request, p callParams) (*sealed, *jsonrpc.Error) {
 	return &in, nil
 }
 
-func (k sealer) sign(body []byte) []byte {
+// state returns the text of a state: its JSON and the signature of that.
+func (k sealer) state(of sealed) string {
+	body := strictjson.Encode(of)
 	m := hmac.New(sha256.New, k[:])
 	m.Write(body)
-	return m.Sum(nil)
-}
-
-// joinState returns the only text for a state and its signature.
-func joinState(body, sign []byte) string {
-	return base64.RawURLEncoding.EncodeToString(body) + "." + base64.RawURLEncoding.EncodeToString(sign)
+	return base64.RawURLEncoding.EncodeToString(body) + "." + base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
 // digest identifies a call by its tool and its arguments, in whatever order and with whatever
