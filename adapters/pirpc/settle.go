@@ -8,7 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pirpc/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/pace"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 const (
@@ -89,12 +89,12 @@ func (r *run) check() {
 // again is what the events of pi make the hub do: at once the first fewTimes, then with pauses. run.mu
 // guards it.
 type again struct {
-	pace  pace.Pace
+	pace  timer.Pace
 	times int
 	due   bool
 }
 
-func newAgain() again { return again{pace: pace.Pace{First: recheckAfter, Most: recheckMost}} }
+func newAgain() again { return again{pace: timer.Pace{First: recheckAfter, Most: recheckMost}} }
 
 // do calls f, unless that is due already, or the task is over before.
 func (a *again) do(r *run, f func()) {

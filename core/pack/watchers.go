@@ -3,7 +3,7 @@ package pack
 import (
 	"time"
 
-	"github.com/dragoman-hub/dragoman/core/pace"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // The pauses between two times that watchers are told, where packs change again and again.
@@ -15,12 +15,12 @@ const (
 // watchers are the peers that are told when the list of tools has changed.
 type watchers struct {
 	watching map[Peer]struct{}
-	telling  pace.Pace
+	telling  timer.Pace
 	due      bool // they are told soon
 }
 
 func newWatchers() watchers {
-	return watchers{watching: map[Peer]struct{}{}, telling: pace.Pace{First: firstPause, Most: longestPause}}
+	return watchers{watching: map[Peer]struct{}{}, telling: timer.Pace{First: firstPause, Most: longestPause}}
 }
 
 // Watch tells the peer when the tools of packs have changed, until it leaves. Of changes in a row it is

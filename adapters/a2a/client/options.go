@@ -8,7 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/frame"
-	"github.com/dragoman-hub/dragoman/core/pace"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // Options are the options of [New]. Only URL is required.
@@ -47,7 +47,7 @@ type Options struct {
 }
 
 // pace returns that of what is done again.
-func (o Options) pace() pace.Pace { return pace.Pace{First: o.Backoff, Most: 20 * o.Backoff} }
+func (o Options) pace() timer.Pace { return timer.Pace{First: o.Backoff, Most: 20 * o.Backoff} }
 
 func (o Options) withDefaults() Options {
 	if o.HTTP == nil {

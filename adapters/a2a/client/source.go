@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
-	"github.com/dragoman-hub/dragoman/core/pace"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // item is something that the remote says about a task.
@@ -169,7 +169,7 @@ type polling struct {
 	id     string
 	// first is what the remote has answered already; nil if it was not asked yet.
 	first  *item
-	again  pace.Pace
+	again  timer.Pace
 	last   time.Time // of the status
 	failed int       // in a row
 }

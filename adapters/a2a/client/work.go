@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/frame"
-	"github.com/dragoman-hub/dragoman/core/pace"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // work is one task at the remote.
@@ -30,13 +30,13 @@ type work struct {
 	side sync.WaitGroup // the goroutines beside that of Work
 
 	// Only the goroutine of Work touches these.
-	retries   pace.Pace // of looking for the task
-	reports   int       // how many events were reported
-	cursor    string    // of the last item
-	skipped   int       // events that could not be read
-	thought   string    // the id of the last status message that was told
-	ended     bool      // the end was reported
-	lastAsked string    // the key of the last question
+	retries   timer.Pace // of looking for the task
+	reports   int        // how many events were reported
+	cursor    string     // of the last item
+	skipped   int        // events that could not be read
+	thought   string     // the id of the last status message that was told
+	ended     bool       // the end was reported
+	lastAsked string     // the key of the last question
 
 	session    session
 	unrecorded bool // the session has to be recorded

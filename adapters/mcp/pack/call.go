@@ -13,7 +13,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/elicitation"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
-	"github.com/dragoman-hub/dragoman/core/pace"
 	hubpack "github.com/dragoman-hub/dragoman/core/pack"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -37,7 +36,7 @@ type call struct {
 	mu        sync.Mutex
 	idle      *time.Timer // ends a call without progress; nil while it does not run
 	asking    int         // questions that wait for people
-	questions pace.Pace
+	questions timer.Pace
 	reached   float64 // by progress, in this round
 	moved     bool    // there was progress in this round
 	detail    string  // the latest that was not shown

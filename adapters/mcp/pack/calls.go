@@ -7,9 +7,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	"github.com/dragoman-hub/dragoman/core/pace"
 	hubpack "github.com/dragoman-hub/dragoman/core/pack"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/timer"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
@@ -50,7 +50,7 @@ func (cs *calls) add(e *hubpack.Execution) {
 	defer cs.mu.Unlock()
 	c := &call{
 		calls: cs, server: cs.server, execution: e, arguments: strictjson.ParseValid(e.Input), ctx: ctx, free: cancel, withdraw: withdraw,
-		questions: pace.Pace{First: firstQuestion, Most: seldomQuestion},
+		questions: timer.Pace{First: firstQuestion, Most: seldomQuestion},
 	}
 	c.tool, c.known = cs.tools[e.Tool]
 	cs.all[e.ID] = c

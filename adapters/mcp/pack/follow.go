@@ -12,8 +12,8 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
-	"github.com/dragoman-hub/dragoman/core/pace"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 // that is cut, or that the server ends early, is resumed with GET.
 func (t *remote) follow(ctx context.Context, resp *http.Response, r request, cancel func()) (jsonrpc.Message, error) {
 	lastID, idle := "", 0
-	again := pace.Pace{First: firstResume, Most: seldomResume}
+	again := timer.Pace{First: firstResume, Most: seldomResume}
 	for again.Begin(); ; {
 		stream := wire.NewEvents(resp.Body, t.limit(r))
 		m, found, err := t.readStream(stream, r)

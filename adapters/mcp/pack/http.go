@@ -16,8 +16,8 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
-	"github.com/dragoman-hub/dragoman/core/pace"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // remote is the transport of streamable HTTP (2025-11-25 and 2026-07-28, basic/transports):
@@ -25,8 +25,8 @@ import (
 type remote struct {
 	server   *server
 	checking atomic.Bool
-	checks   pace.Pace // of who is checking
-	sessions sessions  // of a legacy server
+	checks   timer.Pace // of who is checking
+	sessions sessions   // of a legacy server
 
 	mu   sync.Mutex
 	gone chan struct{}
@@ -34,7 +34,7 @@ type remote struct {
 }
 
 func newRemote(s *server) *remote {
-	t := &remote{server: s, gone: make(chan struct{}), checks: pace.Pace{First: firstCheck, Most: seldomCheck}, sessions: newSessions()}
+	t := &remote{server: s, gone: make(chan struct{}), checks: timer.Pace{First: firstCheck, Most: seldomCheck}, sessions: newSessions()}
 	s.conn = t
 	return t
 }

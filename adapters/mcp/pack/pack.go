@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
-	"github.com/dragoman-hub/dragoman/core/pace"
+	"github.com/dragoman-hub/dragoman/core/timer"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
@@ -134,7 +134,7 @@ func (p *Pack) serve(ctx context.Context, session *hub.Session, ready func(), un
 
 // offerChanges offers the tools of the server again whenever they change, until ctx ends.
 func (p *Pack) offerChanges(ctx context.Context, s *server, session *hub.Session, cs *calls) error {
-	again := pace.Pace{First: firstList, Most: seldomList}
+	again := timer.Pace{First: firstList, Most: seldomList}
 	for again.Begin(); ; { // with the list that was offered first
 		select {
 		case <-ctx.Done():
@@ -240,7 +240,7 @@ func (s *server) watch(ctx context.Context) {
 	if s.era().modern && !s.era().changes {
 		return
 	}
-	for again := (pace.Pace{First: firstRetry, Most: seldomRetry}); again.Wait(ctx) == nil; {
+	for again := (timer.Pace{First: firstRetry, Most: seldomRetry}); again.Wait(ctx) == nil; {
 		err := s.conn.listen(ctx)
 		switch {
 		case ctx.Err() != nil || errors.Is(err, errUnsolicited) || isLost(s.conn):

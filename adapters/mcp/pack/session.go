@@ -12,15 +12,15 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
-	"github.com/dragoman-hub/dragoman/core/pace"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // sessions are those of a legacy server, one after the other: a server that is started again knows none
 // of before. Its methods may be called concurrently.
 type sessions struct {
 	renewing chan struct{} // holds a token while another one begins
-	again    pace.Pace     // of the holder
+	again    timer.Pace    // of the holder
 
 	mu      sync.Mutex
 	present string // "" without one
@@ -35,7 +35,7 @@ const (
 )
 
 func newSessions() sessions {
-	return sessions{renewing: make(chan struct{}, 1), again: pace.Pace{First: firstSession, Most: seldomSession}}
+	return sessions{renewing: make(chan struct{}, 1), again: timer.Pace{First: firstSession, Most: seldomSession}}
 }
 
 // now returns the present session.

@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/host"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
-	"github.com/dragoman-hub/dragoman/core/pace"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // agent returns the unit of an agent, and what runs it until its context ends.
@@ -114,7 +114,7 @@ const (
 )
 
 // newSessions returns the pace of the sessions of an agent or a pack.
-func newSessions() pace.Pace { return pace.Pace{First: afterSession, Most: maxBackoff} }
+func newSessions() timer.Pace { return timer.Pace{First: afterSession, Most: maxBackoff} }
 
 // run keeps the agent joined until ctx ends. It calls listed once it has joined or was refused.
 func (a *supervised) run(ctx context.Context, listed func()) {

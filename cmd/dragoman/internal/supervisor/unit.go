@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
-	"github.com/dragoman-hub/dragoman/core/pace"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // How a unit is started again.
@@ -135,13 +135,13 @@ func told(err error) string {
 
 // attempts are the starts of a unit since it last did its work.
 type attempts struct {
-	again  pace.Pace
+	again  timer.Pace
 	starts int // in a row that never got ready
 }
 
 // newAttempts returns the attempts of a unit that is started now.
 func newAttempts() attempts {
-	a := attempts{again: pace.Pace{First: minBackoff, Most: maxBackoff, Rest: healthy}}
+	a := attempts{again: timer.Pace{First: minBackoff, Most: maxBackoff, Rest: healthy}}
 	a.again.Begin()
 	return a
 }

@@ -1,4 +1,4 @@
-package pace_test
+package timer_test
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/dragoman-hub/dragoman/core/pace"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // rows returns the pauses of n times, each of which is wanted a time after the one before.
-func rows(p *pace.Pace, n int, later time.Duration) (pauses []time.Duration) {
+func rows(p *timer.Pace, n int, later time.Duration) (pauses []time.Duration) {
 	for range n {
 		pause := p.Next()
 		pauses = append(pauses, pause)
@@ -27,7 +27,7 @@ func rows(p *pace.Pace, n int, later time.Duration) (pauses []time.Duration) {
 
 func TestThePausesOfARowGrowToTheMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pace.Pace{First: time.Second, Most: 5 * time.Second}
+		p := &timer.Pace{First: time.Second, Most: 5 * time.Second}
 		want := []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second}
 		if got := rows(p, 6, time.Second); !slices.Equal(got, want) {
 			t.Errorf("got the pauses %v, want %v", got, want)
@@ -41,7 +41,7 @@ func TestThePausesOfARowGrowToTheMost(t *testing.T) {
 
 func TestWhatComesAfterARestComesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, p := range []*pace.Pace{{First: time.Second, Most: 5 * time.Second}, {First: time.Second, Most: 2 * time.Second, Rest: 5 * time.Second}} {
+		for _, p := range []*timer.Pace{{First: time.Second, Most: 5 * time.Second}, {First: time.Second, Most: 2 * time.Second, Rest: 5 * time.Second}} {
 			if got, want := rows(p, 3, 5*time.Second), make([]time.Duration, 3); !slices.Equal(got, want) {
 				t.Errorf("got the pauses %v, want %v", got, want)
 			}
@@ -55,7 +55,7 @@ func TestWhatComesAfterARestComesAtOnce(t *testing.T) {
 
 func TestAWaitEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := pace.Pace{First: time.Minute, Most: time.Hour}
+		p := timer.Pace{First: time.Minute, Most: time.Hour}
 		why := errors.New("no time")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, why)
 		defer cancel()
