@@ -212,7 +212,7 @@ func doesNotFit(f *core.Fault) bool {
 
 // command returns what the answer of the user says: a core.Decide or a core.Reply.
 func (in input) command(id core.TaskID, v strictjson.Value) (core.Command, error) {
-	action, content, err := wire.ReadElicitResult(v)
+	action, content, err := elicitation.ReadAnswer(v)
 	switch {
 	case err != nil:
 		return nil, core.NewFault(core.CodeInvalid, "%s: %s", in.label(), err)

@@ -113,12 +113,12 @@ func FuzzElicitResult(f *testing.F) {
 		if err != nil {
 			return
 		}
-		action, content, err := wire.ReadElicitResult(v)
+		action, content, err := elicitation.ReadAnswer(v)
 		if err != nil {
 			return
 		}
 		written := strictjson.Encode(elicitation.Answer{Action: action, Content: content.Raw()})
-		again, more, err := wire.ReadElicitResult(strictjson.ParseValid(written))
+		again, more, err := elicitation.ReadAnswer(strictjson.ParseValid(written))
 		if again != action || string(more.Raw()) != string(content.Raw()) || err != nil {
 			t.Errorf("%s became %s, which reads as %q, %s and %v", in, written, again, more.Raw(), err)
 		}

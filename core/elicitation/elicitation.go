@@ -48,6 +48,23 @@ type Answer struct {
 	Content json.RawMessage `json:"content,omitempty"`
 }
 
+// ReadAnswer reads the answer of a user: its action, which is one of the three, and its
+// content, if any. The error says what to change.
+func ReadAnswer(v strictjson.Value) (action string, content strictjson.Value, err error) {
+	var r struct {
+		Action  string           `json:"action"`
+		Content strictjson.Value `json:"content"`
+	}
+	if err := v.Decode(&r); err != nil {
+		return "", r.Content, err
+	}
+	switch r.Action {
+	case Accept, Decline, Cancel:
+		return r.Action, r.Content, nil
+	}
+	return "", r.Content, fmt.Errorf("action: want accept, decline or cancel, got %.20q", r.Action)
+}
+
 // Options say more of an elicitation than its parameters.
 type Options struct {
 	// Header is a word or two about who asks; "" for nothing.

@@ -1,12 +1,6 @@
 package wire
 
-import (
-	"encoding/json"
-	"fmt"
-
-	"github.com/dragoman-hub/dragoman/core/elicitation"
-	"github.com/dragoman-hub/dragoman/core/strictjson"
-)
+import "encoding/json"
 
 // ElicitRequest asks a client to ask its user (2026-07-28, client/elicitation). It is a member of
 // inputRequests; in legacy versions it is a request of the server.
@@ -41,23 +35,6 @@ type Field struct {
 
 // ModeForm is the mode of an elicitation that the hub asks for.
 const ModeForm = "form"
-
-// ReadElicitResult reads the answer of a user: its action, which is one of the three, and its
-// content, if any. The error says what to change.
-func ReadElicitResult(v strictjson.Value) (action string, content strictjson.Value, err error) {
-	var r struct {
-		Action  string           `json:"action"`
-		Content strictjson.Value `json:"content"`
-	}
-	if err := v.Decode(&r); err != nil {
-		return "", r.Content, err
-	}
-	switch r.Action {
-	case elicitation.Accept, elicitation.Decline, elicitation.Cancel:
-		return r.Action, r.Content, nil
-	}
-	return "", r.Content, fmt.Errorf("action: want accept, decline or cancel, got %.20q", r.Action)
-}
 
 // Capabilities are what a client says that it can do, as far as the hub uses it.
 type Capabilities struct {
