@@ -129,7 +129,7 @@ var table = []row{
 	// The codecs that have a package of their own.
 	codec("a2a"),
 	codec("acp"),
-	{from: []string{"adapters/mcp/wire"}, own: append([]string{"core", "core/elicitation"}, leaves...)},
+	codec("mcp"),
 	codec("native"),
 	codec("editor"),
 	codec("parallax", "github.com/gowebpki/jcs"),
