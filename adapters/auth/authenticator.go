@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 // Options are what an Authenticator needs besides its settings. The zero Options keep
@@ -37,7 +36,7 @@ type Options struct {
 
 // Settings say which credentials are valid. The zero Settings are those of an open hub.
 type Settings struct {
-	Tokens []access.Token
+	Tokens []Token
 	// Keys are the SSH keys of known principals, and Registration says what becomes of others.
 	Keys         []Key
 	Registration Registration
@@ -60,7 +59,7 @@ type UnixUser struct {
 
 // Authenticator turns credentials into principals. All methods may be called concurrently.
 type Authenticator struct {
-	tokens     access.Tokens
+	tokens     Tokens
 	current    atomic.Pointer[state]
 	registered *registry
 	nonces     nonces // of the keys in the settings
@@ -154,7 +153,7 @@ func (a *Authenticator) Apply(s Settings) {
 func (a *Authenticator) Open() bool { return a.current.Load().open }
 
 // Tokens are the tokens of the hub.
-func (a *Authenticator) Tokens() *access.Tokens { return &a.tokens }
+func (a *Authenticator) Tokens() *Tokens { return &a.tokens }
 
 // The prefixes of proofs. That of a token of the hub has none.
 const (
@@ -245,12 +244,12 @@ func (a *Authenticator) Knows(p core.Principal) bool {
 		return s.knowsAuthority(rest)
 	case proofSSH:
 		owner, known := a.keyOwner(s, rest)
-		return known && access.Same(owner, p)
+		return known && same(owner, p)
 	case proofJWT:
 		return s.knowsIssuer(rest)
 	case proofUnix:
 		uid, err := strconv.ParseUint(rest, 10, 32)
-		return err == nil && access.Same(s.unix[uint32(uid)], p)
+		return err == nil && same(s.unix[uint32(uid)], p)
 	}
 	return false
 }

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/dragoman-hub/dragoman/adapters/auth"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 // authenticate measures credentials that are taken, or not.
@@ -28,7 +27,7 @@ func BenchmarkToken(b *testing.B) {
 	for _, n := range []int{10, 10_000} {
 		s := tokens("alice")
 		for i := range n {
-			s.Tokens = append(s.Tokens, access.Token{Hash: access.HashOf(fmt.Sprint(i)), Principal: "x"})
+			s.Tokens = append(s.Tokens, auth.Token{Hash: auth.HashOf(fmt.Sprint(i)), Principal: "x"})
 		}
 		a := newAuth(b, auth.Options{}, s)
 		b.Run(fmt.Sprintf("good of %d", n), func(b *testing.B) { authenticate(b, a, bearer("alice-token"), true) })

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 // certificate returns the principal of a verified chain: the one URI of the leaf, else its
@@ -31,7 +30,7 @@ func (s *state) certificate(chain []*x509.Certificate) (core.Principal, error) {
 	case name == "":
 		return core.Principal{}, refused("the client certificate names nobody: issue one with a URI in its subjectAltName, or with a common name")
 	}
-	if err := access.CheckPrincipal(name); err != nil {
+	if err := CheckPrincipal(name); err != nil {
 		return core.Principal{}, refused("the client certificate does not name a %v", err)
 	}
 	return core.Principal{ID: name, Authenticated: true, Until: leaf.NotAfter, Proof: proofCertificate + hex.EncodeToString(root[:])}, nil

@@ -14,7 +14,6 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -128,7 +127,7 @@ func (i *issuer) verify(ctx context.Context, token string) (core.Principal, erro
 		return core.Principal{}, refused("Invalid authentication token: it is for another audience")
 	}
 	name, _ := i.claim(claims, cmp.Or(i.PrincipalClaim, "sub")).(string)
-	if err := access.CheckPrincipal(name); err != nil {
+	if err := CheckPrincipal(name); err != nil {
 		return core.Principal{}, refused("Invalid authentication token: its claim %s does not name a %v", cmp.Or(i.PrincipalClaim, "sub"), err)
 	}
 	p := core.Principal{ID: name, Authenticated: true, Until: expires.UTC(), Proof: i.proof}
@@ -137,7 +136,7 @@ func (i *issuer) verify(ctx context.Context, token string) (core.Principal, erro
 		if err != nil {
 			return core.Principal{}, refused("Invalid authentication token: its claim %s: %v", i.RolesClaim, err)
 		}
-		p.Credential = access.NewCredential(0, roles, nil)
+		p.Credential = newCredential(0, roles, nil)
 	}
 	return p, nil
 }
@@ -194,7 +193,7 @@ func rolesIn(claim any) ([]string, error) {
 	default:
 		return nil, errors.New("want a list of texts")
 	}
-	all, err := access.CheckRoles(all)
+	all, err := CheckRoles(all)
 	return slices.Compact(all), err
 }
 

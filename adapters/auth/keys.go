@@ -9,7 +9,6 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 // Key is what the hub knows of the SSH key of a principal.
@@ -27,7 +26,7 @@ type Key struct {
 func (k Key) Owner() core.Principal {
 	return core.Principal{
 		ID: k.Principal, Authenticated: true, Proof: proofSSH + k.Fingerprint.String(),
-		Credential: access.NewCredential(k.Kind, k.Roles, k.Agents),
+		Credential: newCredential(k.Kind, k.Roles, k.Agents),
 	}
 }
 
@@ -100,13 +99,13 @@ func (k *Key) set(option, value string) (err error) {
 	switch option {
 	case "principal":
 		k.Principal = value
-		return access.CheckPrincipal(value)
+		return CheckPrincipal(value)
 	case "agents":
-		if k.Agents, err = access.CheckAgents(strings.Split(value, ",")); err != nil {
+		if k.Agents, err = CheckAgents(strings.Split(value, ",")); err != nil {
 			return fmt.Errorf("agents: %w", err)
 		}
 	case "roles":
-		if k.Roles, err = access.CheckRoles(strings.Split(value, ",")); err != nil {
+		if k.Roles, err = CheckRoles(strings.Split(value, ",")); err != nil {
 			return fmt.Errorf("roles: %w", err)
 		}
 	case "kind":

@@ -12,7 +12,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -94,7 +93,7 @@ func bearer(token string) auth.Credentials {
 // tokens are settings with tokens of the given principals, each "NAME-token".
 func tokens(principals ...string) (s auth.Settings) {
 	for _, name := range principals {
-		s.Tokens = append(s.Tokens, access.Token{Hash: access.HashOf(name + "-token"), Principal: name})
+		s.Tokens = append(s.Tokens, auth.Token{Hash: auth.HashOf(name + "-token"), Principal: name})
 	}
 	return s
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 // maxTokenBytes bounds a token. It is hashed and decoded before anything is known of it.
@@ -64,7 +63,7 @@ func (c *Credentials) authorization() (token string, ok bool) {
 
 // sameText compares two secrets in a time that does not depend on where they differ.
 func sameText(a, b string) bool {
-	x, y := access.HashOf(a), access.HashOf(b)
+	x, y := HashOf(a), HashOf(b)
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 

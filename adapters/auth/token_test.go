@@ -10,7 +10,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 func subprotocol(token string) string {
@@ -18,8 +17,8 @@ func subprotocol(token string) string {
 }
 
 func TestATokenMayBeGivenInSeveralWays(t *testing.T) {
-	a := newAuth(t, auth.Options{}, auth.Settings{Tokens: []access.Token{
-		{Hash: access.HashOf("alice-token"), Principal: "alice"}, {Hash: access.HashOf("plx_b"), Principal: "bob"},
+	a := newAuth(t, auth.Options{}, auth.Settings{Tokens: []auth.Token{
+		{Hash: auth.HashOf("alice-token"), Principal: "alice"}, {Hash: auth.HashOf("plx_b"), Principal: "bob"},
 	}})
 	const token = "alice-token"
 	for name, given := range map[string]auth.Credentials{
@@ -89,8 +88,8 @@ func TestTheSubprotocolToAcceptIsNotThatOfTheTokenIfThereIsAnother(t *testing.T)
 }
 
 func TestATokenSaysWhatItsPrincipalMay(t *testing.T) {
-	a := newAuth(t, auth.Options{}, auth.Settings{Tokens: []access.Token{{
-		Hash: access.HashOf("t"), Principal: "ci", Kind: core.KindService, Roles: []string{"builder"}, Agents: []string{"team-*"}, Operator: true,
+	a := newAuth(t, auth.Options{}, auth.Settings{Tokens: []auth.Token{{
+		Hash: auth.HashOf("t"), Principal: "ci", Kind: core.KindService, Roles: []string{"builder"}, Agents: []string{"team-*"}, Operator: true,
 	}}})
 	p := admits(t, a, bearer("t"), "ci")
 	if c := p.Credential; c == nil || c.Kind != core.KindService || !slices.Equal(c.Roles, []string{"builder"}) || !slices.Equal(c.Agents, []string{"team-*"}) || !p.Operator {
@@ -100,23 +99,23 @@ func TestATokenSaysWhatItsPrincipalMay(t *testing.T) {
 
 func TestAPrincipalIsKnownUntilItsTokenChangesOrExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		own := access.Token{Hash: access.HashOf("t"), Principal: "ann", Roles: []string{"r"}, Agents: []string{"a"}, Expires: time.Now().Add(time.Hour)}
-		a := newAuth(t, auth.Options{}, auth.Settings{Tokens: []access.Token{own}})
+		own := auth.Token{Hash: auth.HashOf("t"), Principal: "ann", Roles: []string{"r"}, Agents: []string{"a"}, Expires: time.Now().Add(time.Hour)}
+		a := newAuth(t, auth.Options{}, auth.Settings{Tokens: []auth.Token{own}})
 		p := admits(t, a, bearer("t"), "ann")
 		p.Dialect = "acp"
-		with := func(change func(*access.Token)) auth.Settings {
+		with := func(change func(*auth.Token)) auth.Settings {
 			other := own
 			change(&other)
-			return auth.Settings{Tokens: []access.Token{other}}
+			return auth.Settings{Tokens: []auth.Token{other}}
 		}
 		for name, s := range map[string]auth.Settings{
-			"another token":     with(func(t *access.Token) { t.Hash = access.HashOf("u") }),
-			"another principal": with(func(t *access.Token) { t.Principal = "bob" }),
-			"another role":      with(func(t *access.Token) { t.Roles = []string{"s"} }),
-			"no role":           with(func(t *access.Token) { t.Roles = nil }),
-			"another agent":     with(func(t *access.Token) { t.Agents = []string{"a", "b"} }),
-			"another kind":      with(func(t *access.Token) { t.Kind = core.KindAgent }),
-			"an operator":       with(func(t *access.Token) { t.Operator = true }),
+			"another token":     with(func(t *auth.Token) { t.Hash = auth.HashOf("u") }),
+			"another principal": with(func(t *auth.Token) { t.Principal = "bob" }),
+			"another role":      with(func(t *auth.Token) { t.Roles = []string{"s"} }),
+			"no role":           with(func(t *auth.Token) { t.Roles = nil }),
+			"another agent":     with(func(t *auth.Token) { t.Agents = []string{"a", "b"} }),
+			"another kind":      with(func(t *auth.Token) { t.Kind = core.KindAgent }),
+			"an operator":       with(func(t *auth.Token) { t.Operator = true }),
 		} {
 			if a.Apply(s); a.Knows(p) {
 				t.Errorf("%s: got known, want not", name)
@@ -124,11 +123,11 @@ func TestAPrincipalIsKnownUntilItsTokenChangesOrExpires(t *testing.T) {
 		}
 		again := own
 		again.Roles = []string{"r"}
-		if a.Apply(auth.Settings{Tokens: []access.Token{again}}); !a.Knows(p) {
+		if a.Apply(auth.Settings{Tokens: []auth.Token{again}}); !a.Knows(p) {
 			t.Error("after a reload of the same: got unknown, want known")
 		}
 		before, _ := a.Authenticate(t.Context(), bearer("t"))
-		a.Apply(auth.Settings{Tokens: []access.Token{own}})
+		a.Apply(auth.Settings{Tokens: []auth.Token{own}})
 		if after, _ := a.Authenticate(t.Context(), bearer("t")); after != before {
 			t.Errorf("after another: got %+v, want it equal to %+v", after, before)
 		}

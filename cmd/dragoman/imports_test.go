@@ -71,7 +71,7 @@ var table = []row{
 	{from: leaves, own: leaves},
 	{
 		from: []string{
-			"core/access", "core/frame", "core/journal", "core/policy", "core/question", "core/roster",
+			"core/frame", "core/journal", "core/policy", "core/question", "core/roster",
 			"core/thread", "core/tool", "core/topic", "core/usage", "core/webhook",
 		},
 		own: append([]string{"core"}, leaves...),
@@ -104,7 +104,7 @@ var table = []row{
 	// What a connection presents becomes a principal here, for all dialects.
 	{
 		from: []string{"adapters/auth"},
-		own:  append([]string{"core", "core/access"}, leaves...),
+		own:  append([]string{"core"}, leaves...),
 		lib:  []string{"github.com/go-jose/go-jose/v4", "github.com/golang-jwt/jwt/v5", "golang.org/x/crypto/ssh"},
 	},
 	// The hub's own doors, and its memory.
@@ -182,7 +182,7 @@ var table = []row{
 	program("client", "adapters/...", "core", "core/agent", "core/hub", "core/link", "core/question", "core/task", "core/usage", "proto/...", "transports/...", internal+"config"),
 	program("agent", "adapters/...", "core", "core/frame", internal+"client", internal+"config"),
 	program("supervisor", "adapters/...", "core/...", "transports/...", internal+"agent", internal+"config"),
-	program("credentials", "adapters/auth", "core", "core/access", "core/policy", internal+"config"),
+	program("credentials", "adapters/auth", "core", "core/policy", internal+"config"),
 	program("service", "adapters/...", "core", "core/...", "proto/...", "schemas", "transports/...",
 		internal+"config", internal+"client", internal+"credentials", internal+"supervisor"),
 	program("bridge", "adapters/...", "core", "core/agent", "core/link", "core/lru", "transports/...", internal+"agent", internal+"client"),

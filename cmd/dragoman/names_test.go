@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 // texts are the constants of all packages, by the path of the package and their names.
@@ -109,7 +109,7 @@ func TestNoCredentialHasANameThatTheHubGives(t *testing.T) {
 		}
 	}
 	for name, where := range found {
-		if access.CheckPrincipal(name) == nil {
+		if auth.CheckPrincipal(name) == nil {
 			t.Errorf("%s: the hub gives the name %q, and a credential may have it, too: want it among those of core.IsHubs", where, name)
 		}
 	}

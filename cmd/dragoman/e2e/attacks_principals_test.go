@@ -14,13 +14,13 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	nativewire "github.com/dragoman-hub/dragoman/adapters/native/wire"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
@@ -288,7 +288,7 @@ func ownTokens(t *testing.T, principals ...string) string {
 	t.Helper()
 	path, text := filepath.Join(t.TempDir(), "tokens.yaml"), "tokens:\n"
 	for _, p := range principals {
-		text += fmt.Sprintf("- {principal: %s, sha256: \"%x\"}\n", p, access.HashOf(p))
+		text += fmt.Sprintf("- {principal: %s, sha256: \"%x\"}\n", p, auth.HashOf(p))
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

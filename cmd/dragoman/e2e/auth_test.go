@@ -18,11 +18,11 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
@@ -51,7 +51,7 @@ func writeTokens(t testing.TB, path string, principals ...string) {
 func tokenEntries(principals map[string]string) string {
 	text := "tokens:\n"
 	for _, token := range slices.Sorted(maps.Keys(principals)) {
-		hash, p := access.HashOf(token), principals[token]
+		hash, p := auth.HashOf(token), principals[token]
 		text += fmt.Sprintf("- principal: %s\n  sha256: %s\n  operator: %v\n  agents: [\"*\"]\n", p, hex.EncodeToString(hash[:]), p == "root")
 	}
 	return text
@@ -169,7 +169,7 @@ func TestATokenNamesTheAgentsThatItsPrincipalMayRegister(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
 	text := "tokens:\n"
 	for token, agents := range map[string]string{"own": "", "team": `, agents: ["team-*", shout]`} {
-		hash := access.HashOf(token)
+		hash := auth.HashOf(token)
 		text += fmt.Sprintf("- {principal: alice, sha256: %s%s}\n", hex.EncodeToString(hash[:]), agents)
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -18,8 +18,8 @@ import (
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
-	"github.com/dragoman-hub/dragoman/core/access"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	gatewaywire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
@@ -34,7 +34,7 @@ func writeTestTokens(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
 	text := "tokens:\n"
 	for token, expires := range map[string]string{"alice": "2100-01-01T00:00:00Z", "past": "2001-01-01T00:00:00Z"} {
-		hash := access.HashOf(token)
+		hash := auth.HashOf(token)
 		text += fmt.Sprintf("- {principal: alice, sha256: %s, expires: %s}\n", hex.EncodeToString(hash[:]), expires)
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/coder/websocket"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 	corehub "github.com/dragoman-hub/dragoman/core/hub"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	gatewaywire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
@@ -225,7 +225,7 @@ func TestARevokedTokenEndsAllItsConnections(t *testing.T) {
 func TestAnExpiredTokenEndsAllItsConnections(t *testing.T) {
 	for life := time.Second; ; life *= 2 { // long enough to open them all
 		path := filepath.Join(t.TempDir(), "tokens.yaml")
-		hash := access.HashOf("root")
+		hash := auth.HashOf("root")
 		text := fmt.Sprintf("tokens: [{principal: root, operator: true, agents: [\"*\"], sha256: %s, expires: %s}]", hex.EncodeToString(hash[:]), time.Now().Add(life).Format(time.RFC3339Nano))
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

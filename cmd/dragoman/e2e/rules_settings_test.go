@@ -13,10 +13,10 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 	corehub "github.com/dragoman-hub/dragoman/core/hub"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
@@ -150,7 +150,7 @@ func TestASecretGoesOnlyToThePrincipalThatTheIDIsBoundTo(t *testing.T) {
 	secrets, tokens := filepath.Join(dir, "secrets.yaml"), filepath.Join(dir, "tokens.yaml")
 	text := "tokens:\n"
 	for who, agents := range map[string]string{"alice": "[greeter]", "greeter": "[]", "bob": "[]", "carol": "[other]"} {
-		text += fmt.Sprintf("- {principal: %s, sha256: %q, agents: %s}\n", who, fmt.Sprintf("%x", access.HashOf(who)), agents)
+		text += fmt.Sprintf("- {principal: %s, sha256: %q, agents: %s}\n", who, fmt.Sprintf("%x", auth.HashOf(who)), agents)
 	}
 	for path, content := range map[string]string{secrets: "greeter: {KEY: hunter2}\n", tokens: text} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {

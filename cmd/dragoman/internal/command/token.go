@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 func tokenCommand(io Streams) *cobra.Command {
@@ -23,7 +23,7 @@ of the setting auth.tokens.`,
 }
 
 func newTokenCommand(io Streams) *cobra.Command {
-	var t access.Token
+	var t auth.Token
 	var kind, expires, file string
 	c := &cobra.Command{
 		Use: "new --principal NAME [flags]", Short: "Make a token", Args: usageArgs(cobra.NoArgs),
@@ -52,7 +52,7 @@ added by hand. A running hub reads the file again on SIGHUP.
 			return err
 		}
 		token := credentials.NewToken()
-		t.Hash = access.HashOf(token)
+		t.Hash = auth.HashOf(token)
 		if file == "" {
 			fmt.Fprintf(io.Err, "Add this below tokens: in the file of auth.tokens, then reload the hub with SIGHUP (kill -HUP PID, or systemctl reload):\n\n%s\n", credentials.TokenEntry(t))
 		} else {
@@ -73,17 +73,17 @@ added by hand. A running hub reads the file again on SIGHUP.
 }
 
 // completeToken checks what was given for a token, and adds what is read from texts.
-func completeToken(t *access.Token, kind, expires string) (err error) {
+func completeToken(t *auth.Token, kind, expires string) (err error) {
 	if t.Principal == "" {
 		return usagef("whose token is it? Give --principal NAME")
 	}
-	if access.CheckPrincipal(t.Principal) != nil {
-		return usagef("--%w", access.CheckPrincipal(t.Principal))
+	if auth.CheckPrincipal(t.Principal) != nil {
+		return usagef("--%w", auth.CheckPrincipal(t.Principal))
 	}
-	if t.Roles, err = access.CheckRoles(t.Roles); err != nil {
+	if t.Roles, err = auth.CheckRoles(t.Roles); err != nil {
 		return usagef("--role: %w", err)
 	}
-	if t.Agents, err = access.CheckAgents(t.Agents); err != nil {
+	if t.Agents, err = auth.CheckAgents(t.Agents); err != nil {
 		return usagef("--agents: %w", err)
 	}
 	if kind != "" {

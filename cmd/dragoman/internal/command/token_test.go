@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 func TestANewTokenIsPrintedAloneAndItsHashIsAddedToTheFile(t *testing.T) {
@@ -28,10 +28,10 @@ func TestANewTokenIsPrintedAloneAndItsHashIsAddedToTheFile(t *testing.T) {
 		t.Fatalf("got %v and %v, want both tokens", list, err)
 	}
 	alice, ci := list[0], list[1]
-	if alice.Hash != access.HashOf(strings.TrimSpace(first)) || alice.Principal != "alice" || alice.Kind != core.KindPerson || alice.Operator || !alice.Expires.IsZero() {
+	if alice.Hash != auth.HashOf(strings.TrimSpace(first)) || alice.Principal != "alice" || alice.Kind != core.KindPerson || alice.Operator || !alice.Expires.IsZero() {
 		t.Errorf("got %+v, want the hash of %q for alice", alice, first)
 	}
-	if ci.Hash != access.HashOf(strings.TrimSpace(second)) || !ci.Operator || ci.Roles[0] != "builder" || len(ci.Agents) != 2 || time.Until(ci.Expires).Round(time.Hour) != 30*24*time.Hour {
+	if ci.Hash != auth.HashOf(strings.TrimSpace(second)) || !ci.Operator || ci.Roles[0] != "builder" || len(ci.Agents) != 2 || time.Until(ci.Expires).Round(time.Hour) != 30*24*time.Hour {
 		t.Errorf("got %+v, want everything that was given", ci)
 	}
 	text, err := os.ReadFile(path)
@@ -54,7 +54,7 @@ func TestWithoutAFileTheEntryOfATokenIsPrintedBesideIt(t *testing.T) {
 	if err := os.WriteFile(path, []byte("tokens:\n"+entry), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := credentials.ReadTokens(path); err != nil || len(list) != 1 || list[0].Hash != access.HashOf(strings.TrimSpace(out)) {
+	if list, err := credentials.ReadTokens(path); err != nil || len(list) != 1 || list[0].Hash != auth.HashOf(strings.TrimSpace(out)) {
 		t.Errorf("got %v and %v, want an entry that can be added", list, err)
 	}
 }

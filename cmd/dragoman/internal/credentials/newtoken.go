@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 // NewToken returns a random token of 256 bits.
@@ -26,7 +26,7 @@ func NewToken() string {
 
 // TokenEntry returns the entry of a token in the token file: an item of a list in YAML, with a
 // line break after each line.
-func TokenEntry(t access.Token) string {
+func TokenEntry(t auth.Token) string {
 	var b strings.Builder
 	line := func(key, value string) { fmt.Fprintf(&b, "  %s: %s\n", key, value) }
 	fmt.Fprintf(&b, "- principal: %s\n", quoted(t.Principal))
@@ -61,7 +61,7 @@ func quoted(text string) string { return strconv.Quote(text) }
 // AppendToken adds a token to the end of a token file, or makes one that only its owner may
 // read. What the file has stays as it is, comments too. The file is replaced at once: a hub that
 // reads it meanwhile reads it without the token or with it. After an error it is unchanged.
-func AppendToken(path string, t access.Token) error {
+func AppendToken(path string, t auth.Token) error {
 	target, err := filepath.EvalSymlinks(path)
 	isNew := errors.Is(err, fs.ErrNotExist)
 	if isNew {
@@ -117,7 +117,7 @@ func AppendToken(path string, t access.Token) error {
 }
 
 // withToken returns the text of a token file with one more token, below the one that begins in a line; 0 if there is none.
-func withToken(before []byte, firstLine int, t access.Token) ([]byte, error) {
+func withToken(before []byte, firstLine int, t auth.Token) ([]byte, error) {
 	if firstLine == 0 {
 		return []byte("# Who may connect. 'dragoman token new' makes tokens; only their hashes are here.\ntokens:\n" + TokenEntry(t)), nil
 	}
@@ -134,7 +134,7 @@ func withToken(before []byte, firstLine int, t access.Token) ([]byte, error) {
 }
 
 // endsWith returns an error unless the last token of a file has the hash.
-func endsWith(path string, hash access.Hash) error {
+func endsWith(path string, hash auth.Hash) error {
 	all, err := ReadTokens(path)
 	if err != nil || len(all) == 0 || all[len(all)-1].Hash != hash {
 		return errors.New("an entry at its end would not be below tokens: add it by hand, without --file")

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 func TestATokenIsAddedBelowTheOthersAndCommentsStay(t *testing.T) {
@@ -18,7 +18,7 @@ func TestATokenIsAddedBelowTheOthersAndCommentsStay(t *testing.T) {
 		"none yet":         "",
 	} {
 		path := write(t, before)
-		given := access.Token{Principal: "bob", Hash: access.HashOf("x"), Agents: []string{"*"}, Roles: []string{`"quoted" é`}}
+		given := auth.Token{Principal: "bob", Hash: auth.HashOf("x"), Agents: []string{"*"}, Roles: []string{`"quoted" é`}}
 		if err := credentials.AppendToken(path, given); err != nil {
 			t.Errorf("%s: got %v, want it added", name, err)
 			continue
@@ -46,11 +46,11 @@ func TestAFileThatATokenCannotBeAddedToStaysAsItIs(t *testing.T) {
 		"the same token":   {"tokens:\n- {principal: a, sha256: " + hashOfA + "}\n", "add it by hand"},
 	} {
 		path := write(t, c.before)
-		hash := access.HashOf("x")
+		hash := auth.HashOf("x")
 		if name == "the same token" {
-			hash, _ = access.ParseHash(hashOfA)
+			hash, _ = auth.ParseHash(hashOfA)
 		}
-		err := credentials.AppendToken(path, access.Token{Principal: "bob", Hash: hash})
+		err := credentials.AppendToken(path, auth.Token{Principal: "bob", Hash: hash})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: got %v, want %q and the file", name, err, c.want)
 		}
@@ -65,7 +65,7 @@ func TestTwoCommandsDoNotAddATokenAtTheSameTime(t *testing.T) {
 	if err := os.WriteFile(path+".new", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := credentials.AppendToken(path, access.Token{Principal: "bob", Hash: access.HashOf("x")}); err == nil || !strings.Contains(err.Error(), "remove the file if none runs") {
+	if err := credentials.AppendToken(path, auth.Token{Principal: "bob", Hash: auth.HashOf("x")}); err == nil || !strings.Contains(err.Error(), "remove the file if none runs") {
 		t.Errorf("got %v, want that another command adds one", err)
 	}
 	if _, err := os.Stat(path + ".new"); err != nil {
@@ -79,7 +79,7 @@ func TestALinkToATokenFileStaysALink(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := credentials.AppendToken(link, access.Token{Principal: "bob", Hash: access.HashOf("x")}); err != nil {
+	if err := credentials.AppendToken(link, auth.Token{Principal: "bob", Hash: auth.HashOf("x")}); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := credentials.ReadTokens(path); err != nil || len(list) != 2 {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 // tokenKeys are the keys of a token in the file.
@@ -17,7 +17,7 @@ const tokenKeys = "principal, sha256 and optionally expires, operator, kind, rol
 // ReadTokens reads the token file (the setting auth.tokens): a list below tokens, each with a
 // principal, the SHA-256 of the token and what else the token says of its owner. Without a path
 // there are no tokens. No error quotes the file, which may contain a token by mistake.
-func ReadTokens(path string) ([]access.Token, error) {
+func ReadTokens(path string) ([]auth.Token, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -30,11 +30,11 @@ func ReadTokens(path string) ([]access.Token, error) {
 	if !ok || len(d.Values) != 1 || len(items) == 0 {
 		return nil, fmt.Errorf("auth.tokens: %s: want tokens: and below it a list of at least one, each with %s", path, tokenKeys)
 	}
-	var list []access.Token
+	var list []auth.Token
 	for i, item := range items {
 		line := max(1, d.Lines[fmt.Sprintf("tokens[%d]", i)]) // an alias has none
 		one, err := readToken(item)
-		if err == nil && slices.ContainsFunc(list, func(other access.Token) bool { return other.Hash == one.Hash }) {
+		if err == nil && slices.ContainsFunc(list, func(other auth.Token) bool { return other.Hash == one.Hash }) {
 			err = errors.New("its hash is in the file twice: give everybody a token of their own")
 		}
 		if err != nil {
@@ -51,7 +51,7 @@ func ReadTokens(path string) ([]access.Token, error) {
 }
 
 // readToken reads one token of the list.
-func readToken(item any) (t access.Token, err error) {
+func readToken(item any) (t auth.Token, err error) {
 	of, ok := item.(map[string]any)
 	if !ok {
 		return t, fmt.Errorf("want %s", tokenKeys)
@@ -61,20 +61,20 @@ func readToken(item any) (t access.Token, err error) {
 			return t, err
 		}
 	}
-	if t.Principal == "" || t.Hash == (access.Hash{}) {
+	if t.Principal == "" || t.Hash == (auth.Hash{}) {
 		return t, errors.New("principal and sha256 are needed")
 	}
 	return t, nil
 }
 
 // readTokenMember reads what a token says under a key.
-func readTokenMember(t *access.Token, key string, value any) (err error) {
+func readTokenMember(t *auth.Token, key string, value any) (err error) {
 	switch text, isText := value.(string); key {
 	case "principal":
 		t.Principal = text
-		return access.CheckPrincipal(text)
+		return auth.CheckPrincipal(text)
 	case "sha256":
-		if t.Hash, err = access.ParseHash(text); err != nil {
+		if t.Hash, err = auth.ParseHash(text); err != nil {
 			return fmt.Errorf("sha256: %w", err)
 		}
 	case "operator":
@@ -90,11 +90,11 @@ func readTokenMember(t *access.Token, key string, value any) (err error) {
 			return fmt.Errorf("kind: want %s, %s or %s", core.KindPerson, core.KindAgent, core.KindService)
 		}
 	case "roles":
-		if t.Roles, err = readNames(value, access.CheckRoles); err != nil {
+		if t.Roles, err = readNames(value, auth.CheckRoles); err != nil {
 			return fmt.Errorf("roles: %w", err)
 		}
 	case "agents":
-		if t.Agents, err = readNames(value, access.CheckAgents); err != nil {
+		if t.Agents, err = readNames(value, auth.CheckAgents); err != nil {
 			return fmt.Errorf("agents: %w", err)
 		}
 	default:

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 // hashOfA is the SHA-256 of "a".
@@ -40,7 +40,7 @@ tokens:
 		t.Fatalf("got %+v and %v, want two tokens", list, err)
 	}
 	a, b := list[0], list[1]
-	if a.Hash != access.HashOf("a") || a.Expires.Year() != 2030 || a.Kind != core.KindAgent || !slices.Equal(a.Roles, []string{"dev"}) || !slices.Equal(a.Agents, []string{"team-*", "shout"}) {
+	if a.Hash != auth.HashOf("a") || a.Expires.Year() != 2030 || a.Kind != core.KindAgent || !slices.Equal(a.Roles, []string{"dev"}) || !slices.Equal(a.Agents, []string{"team-*", "shout"}) {
 		t.Errorf("got %+v, want what the file says of a", a)
 	}
 	if b.Owner().Credential != nil || !b.Operator {

@@ -17,7 +17,6 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/dragoman-hub/dragoman/adapters/auth"
-	"github.com/dragoman-hub/dragoman/core/access"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -65,7 +64,7 @@ func TestAGoodCredentialNeverWaitsBesideRefusedOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer a.Close()
-		a.Apply(auth.Settings{Tokens: []access.Token{{Principal: "alice", Hash: access.HashOf("good")}}})
+		a.Apply(auth.Settings{Tokens: []auth.Token{{Principal: "alice", Hash: auth.HashOf("good")}}})
 		s := &Service{auth: a, hub: h, log: slog.New(slog.DiscardHandler), refusalPace: newPace()}
 		guarded := s.authenticate(&httpListener{}, false)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		overHTTP := func(token string) int {

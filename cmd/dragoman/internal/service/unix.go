@@ -9,7 +9,6 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 )
 
@@ -26,7 +25,7 @@ func (s *Service) unixUsers() []auth.UnixUser {
 // nameOf returns the name of a user of this machine, or uid-N if it has none that a principal may have.
 func nameOf(uid int) string {
 	id := strconv.Itoa(uid)
-	if u, err := user.LookupId(id); err == nil && access.CheckPrincipal(u.Username) == nil {
+	if u, err := user.LookupId(id); err == nil && auth.CheckPrincipal(u.Username) == nil {
 		return u.Username
 	}
 	return "uid-" + id

@@ -1,4 +1,4 @@
-package access
+package auth
 
 import (
 	"crypto/sha256"
@@ -59,21 +59,21 @@ func (t Token) Owner() core.Principal {
 	}
 	return core.Principal{
 		ID: t.Principal, Authenticated: true, Operator: t.Operator, Until: t.Expires, Proof: proof,
-		Credential: NewCredential(t.Kind, t.Roles, t.Agents),
+		Credential: newCredential(t.Kind, t.Roles, t.Agents),
 	}
 }
 
-// NewCredential returns what a credential says of its principal, nil if that is nothing.
-func NewCredential(kind core.PrincipalKind, roles, agents []string) *core.Credential {
+// newCredential returns what a credential says of its principal, nil if that is nothing.
+func newCredential(kind core.PrincipalKind, roles, agents []string) *core.Credential {
 	if kind == 0 && len(roles) == 0 && len(agents) == 0 {
 		return nil
 	}
 	return &core.Credential{Kind: kind, Roles: slices.Clone(roles), Agents: slices.Clone(agents)}
 }
 
-// Same reports whether p and q are the same principal with the same proof, time and rights.
+// same reports whether p and q are the same principal with the same proof, time and rights.
 // Their dialects may differ.
-func Same(p, q core.Principal) bool {
+func same(p, q core.Principal) bool {
 	return p.ID == q.ID && p.Proof == q.Proof && p.Operator == q.Operator && p.Authenticated == q.Authenticated && p.Until.Equal(q.Until) &&
 		sameCredential(p.Credential, q.Credential)
 }
@@ -98,7 +98,7 @@ func (t *Tokens) Replace(list []Token) {
 	known := make(map[Hash]core.Principal, len(list))
 	for _, one := range list {
 		owner := one.Owner()
-		if old, was := before[one.Hash]; was && Same(old, owner) {
+		if old, was := before[one.Hash]; was && same(old, owner) {
 			owner = old
 		}
 		known[one.Hash] = owner
@@ -114,7 +114,7 @@ func (t *Tokens) Open() bool { return len(t.all()) == 0 }
 func (t *Tokens) Knows(p core.Principal) bool {
 	h, err := ParseHash(strings.TrimSuffix(p.Proof, operatorProof))
 	owner, known := t.all()[h]
-	return err == nil && known && good(owner) && Same(owner, p)
+	return err == nil && known && good(owner) && same(owner, p)
 }
 
 // Hashes returns the hashes of all tokens.

@@ -1,4 +1,4 @@
-package access_test
+package auth_test
 
 import (
 	"encoding/hex"
@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
-func newTokens(list []access.Token) *access.Tokens {
-	tokens := &access.Tokens{}
+func newTokens(list []auth.Token) *auth.Tokens {
+	tokens := &auth.Tokens{}
 	tokens.Replace(list)
 	return tokens
 }
@@ -20,11 +20,11 @@ func newTokens(list []access.Token) *access.Tokens {
 func TestATokenSaysWhoShowsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		soon := time.Now().Add(time.Hour)
-		proof := func(token string) string { h := access.HashOf(token); return hex.EncodeToString(h[:]) }
+		proof := func(token string) string { h := auth.HashOf(token); return hex.EncodeToString(h[:]) }
 		bob := core.Principal{ID: "bob", Authenticated: true, Until: soon, Proof: proof("b")}
-		tokens := newTokens([]access.Token{
-			{Hash: access.HashOf("a"), Principal: "alice", Operator: true},
-			{Hash: access.HashOf("b"), Principal: "bob", Expires: soon},
+		tokens := newTokens([]auth.Token{
+			{Hash: auth.HashOf("a"), Principal: "alice", Operator: true},
+			{Hash: auth.HashOf("b"), Principal: "bob", Expires: soon},
 		})
 		for token, want := range map[string]core.Principal{
 			"a": {ID: "alice", Authenticated: true, Operator: true, Proof: proof("a") + "/operator"}, "b": bob, "c": {}, "": {},
@@ -45,8 +45,8 @@ func TestATokenSaysWhoShowsIt(t *testing.T) {
 }
 
 func TestTokensAreReplacedAtOnce(t *testing.T) {
-	tokens := newTokens([]access.Token{{Hash: access.HashOf("a"), Principal: "alice"}})
-	tokens.Replace([]access.Token{{Hash: access.HashOf("z"), Principal: "zoe"}})
+	tokens := newTokens([]auth.Token{{Hash: auth.HashOf("a"), Principal: "alice"}})
+	tokens.Replace([]auth.Token{{Hash: auth.HashOf("z"), Principal: "zoe"}})
 	if p, known, _ := tokens.Find("a"); known {
 		t.Errorf("the token that is gone: got %+v, want it unknown", p)
 	}
@@ -57,37 +57,37 @@ func TestTokensAreReplacedAtOnce(t *testing.T) {
 
 func TestSomebodyIsKnownAsLongAsHisTokenSaysTheSameOfHim(t *testing.T) {
 	soon, later := time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
-	own := access.Token{Hash: access.HashOf("a"), Principal: "alice", Operator: true, Expires: later}
+	own := auth.Token{Hash: auth.HashOf("a"), Principal: "alice", Operator: true, Expires: later}
 	for _, c := range []struct {
 		name string
-		now  access.Token
+		now  auth.Token
 		want bool
 	}{
 		{"the same", own, true},
-		{"another token", access.Token{Hash: access.HashOf("b"), Principal: "alice", Operator: true, Expires: later}, false},
-		{"another principal", access.Token{Hash: own.Hash, Principal: "bob", Operator: true, Expires: later}, false},
-		{"an operator no more", access.Token{Hash: own.Hash, Principal: "alice", Expires: later}, false},
-		{"a role more", access.Token{Hash: own.Hash, Principal: "alice", Operator: true, Expires: later, Roles: []string{"dev"}}, false},
-		{"another time", access.Token{Hash: own.Hash, Principal: "alice", Operator: true, Expires: soon}, false},
+		{"another token", auth.Token{Hash: auth.HashOf("b"), Principal: "alice", Operator: true, Expires: later}, false},
+		{"another principal", auth.Token{Hash: own.Hash, Principal: "bob", Operator: true, Expires: later}, false},
+		{"an operator no more", auth.Token{Hash: own.Hash, Principal: "alice", Expires: later}, false},
+		{"a role more", auth.Token{Hash: own.Hash, Principal: "alice", Operator: true, Expires: later, Roles: []string{"dev"}}, false},
+		{"another time", auth.Token{Hash: own.Hash, Principal: "alice", Operator: true, Expires: soon}, false},
 	} {
 		p := own.Owner()
 		p.Dialect = "acp"
-		if got := newTokens([]access.Token{c.now}).Knows(p); got != c.want {
+		if got := newTokens([]auth.Token{c.now}).Knows(p); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
-	if newTokens([]access.Token{own}).Knows(core.Principal{ID: "alice", Authenticated: true}) {
+	if newTokens([]auth.Token{own}).Knows(core.Principal{ID: "alice", Authenticated: true}) {
 		t.Error("without a proof: got known, want not")
 	}
 }
 
 func TestAHashIsParsedAndTheErrorOfABadOneDoesNotRepeatIt(t *testing.T) {
-	h, err := access.ParseHash("ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb")
-	if err != nil || h != access.HashOf("a") {
+	h, err := auth.ParseHash("ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb")
+	if err != nil || h != auth.HashOf("a") {
 		t.Errorf("got %x and %v, want the hash of a", h, err)
 	}
 	for _, text := range []string{"", "secret-token", "ca97"} {
-		if _, err := access.ParseHash(text); err == nil || text != "" && strings.Contains(err.Error(), text) {
+		if _, err := auth.ParseHash(text); err == nil || text != "" && strings.Contains(err.Error(), text) {
 			t.Errorf("%q: got %v, want an error that does not repeat it", text, err)
 		}
 	}

@@ -1,23 +1,23 @@
-package access_test
+package auth_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-hub/dragoman/core/access"
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 )
 
 func TestAPrincipalIsNamedAsAnAgentMayBe(t *testing.T) {
-	for _, name := range []string{"alice", "team/ci", "alice@example.com", "Große Anna", strings.Repeat("x", access.MaxPrincipalBytes)} {
-		if err := access.CheckPrincipal(name); err != nil {
+	for _, name := range []string{"alice", "team/ci", "alice@example.com", "Große Anna", strings.Repeat("x", auth.MaxPrincipalBytes)} {
+		if err := auth.CheckPrincipal(name); err != nil {
 			t.Errorf("%q: got %v, want it allowed", name, err)
 		}
 	}
 	for _, name := range []string{
 		"", "hub", "*", "capability:x", "domain:family.calendar", "a\nb", "a\r\n", "a\x00", "a\u2028b", "a\u2029b", " a", "a ", "\xff", "a*", "role:ops", "Pack:x",
-		strings.Repeat("x", access.MaxPrincipalBytes+1),
+		strings.Repeat("x", auth.MaxPrincipalBytes+1),
 	} {
-		err := access.CheckPrincipal(name)
+		err := auth.CheckPrincipal(name)
 		if err == nil || !strings.Contains(err.Error(), "want a name of 1 to 256 bytes") || len(name) > 3 && strings.Contains(err.Error(), name) {
 			t.Errorf("%q: got %v, want it refused with what is allowed, without repeating it", name, err)
 		}
@@ -35,11 +35,11 @@ func TestNamesOfRolesAndIDsOfAgentsAreChecked(t *testing.T) {
 		{[]string{""}, false, false},
 		{[]string{"a\nb"}, false, false},
 		{[]string{"capability:*"}, false, false},
-		{[]string{strings.Repeat("x", access.MaxPrincipalBytes+1)}, false, false},
+		{[]string{strings.Repeat("x", auth.MaxPrincipalBytes+1)}, false, false},
 		{make([]string, 257), false, false},
 	} {
-		roles, notRoles := access.CheckRoles(c.names)
-		agents, notAgents := access.CheckAgents(c.names)
+		roles, notRoles := auth.CheckRoles(c.names)
+		agents, notAgents := auth.CheckAgents(c.names)
 		if (notRoles == nil) != c.roles || (notAgents == nil) != c.agents {
 			t.Errorf("%q: got %v as roles and %v as agents, want them good: %v and %v", c.names, notRoles, notAgents, c.roles, c.agents)
 		}
