@@ -1,4 +1,4 @@
-package dedup_test
+package lru_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-hub/dragoman/core/dedup"
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
 // known is what a model has of a key.
@@ -22,55 +22,50 @@ type known struct {
 	at               time.Time
 }
 
-// model is a Memory in its simplest form: what is pending, and then what is settled in the
+// keysModel is Keys in its simplest form: what is pending, and then what is settled in the
 // order in which it was.
-type model struct {
-	opts      dedup.Options[int, int]
-	known     []known
-	owners    []string // those with settled keys, in the order in which they came
-	forgotten []int
+type keysModel struct {
+	opts   lru.KeyOptions
+	known  []known
+	owners []string // those with settled keys, in the order in which they came
 }
 
-func (m *model) expire() {
+func (m *keysModel) expire() {
 	m.known = slices.DeleteFunc(m.known, func(k known) bool {
-		old := m.opts.Age > 0 && k.settled && time.Since(k.at) >= m.opts.Age
-		if old {
-			m.forgotten = append(m.forgotten, k.value)
-		}
-		return old
+		return m.opts.Age > 0 && k.settled && time.Since(k.at) >= m.opts.Age
 	})
 	m.owners = slices.DeleteFunc(m.owners, func(o string) bool { return m.count(o) == 0 })
 }
 
-func (m *model) index(owner string, key int) int {
+func (m *keysModel) index(owner string, key int) int {
 	return slices.IndexFunc(m.known, func(k known) bool { return k.owner == owner && k.key == key })
 }
 
-func (m *model) find(owner string, key, fingerprint int) (int, dedup.Verdict) {
+func (m *keysModel) find(owner string, key, fingerprint int) (int, lru.Verdict) {
 	m.expire()
 	i := m.index(owner, key)
 	if i < 0 {
-		return 0, dedup.Fresh
+		return 0, lru.Fresh
 	}
 	switch k := m.known[i]; {
 	case k.fingerprint != fingerprint:
-		return k.value, dedup.Conflict
+		return k.value, lru.Conflict
 	case k.settled:
-		return k.value, dedup.Settled
+		return k.value, lru.Settled
 	default:
-		return k.value, dedup.Pending
+		return k.value, lru.Pending
 	}
 }
 
-func (m *model) begin(owner string, key, fingerprint, value int) (int, dedup.Verdict) {
+func (m *keysModel) begin(owner string, key, fingerprint, value int) (int, lru.Verdict) {
 	before, verdict := m.find(owner, key, fingerprint)
-	if verdict == dedup.Fresh {
+	if verdict == lru.Fresh {
 		m.known = append(m.known, known{owner: owner, key: key, fingerprint: fingerprint, value: value})
 	}
 	return before, verdict
 }
 
-func (m *model) settle(owner string, key, value int) {
+func (m *keysModel) settle(owner string, key, value int) {
 	m.expire()
 	i := m.index(owner, key)
 	if i < 0 || m.known[i].settled {
@@ -96,7 +91,7 @@ func (m *model) settle(owner string, key, value int) {
 	}
 }
 
-func (m *model) count(owner string) (n int) {
+func (m *keysModel) count(owner string) (n int) {
 	for _, k := range m.known {
 		if k.owner == owner && k.settled {
 			n++
@@ -105,45 +100,40 @@ func (m *model) count(owner string) (n int) {
 	return n
 }
 
-func (m *model) all() (n int) {
+func (m *keysModel) all() (n int) {
 	for _, o := range m.owners {
 		n += m.count(o)
 	}
 	return n
 }
 
-func (m *model) evict(owner string) {
+func (m *keysModel) evict(owner string) {
 	i := slices.IndexFunc(m.known, func(k known) bool { return k.owner == owner && k.settled })
-	m.forgotten = append(m.forgotten, m.known[i].value)
 	m.known = slices.Delete(m.known, i, i+1)
 	m.expire()
 }
 
-func (m *model) forget(which func(known) bool) {
+func (m *keysModel) forget(which func(known) bool) {
 	m.expire()
 	m.known = slices.DeleteFunc(m.known, which)
 	m.expire()
 }
 
-func TestAMemoryTellsWhatCameBeforeWithinItsBounds(t *testing.T) {
+func TestKeysTellWhatCameBeforeWithinItsBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Without its deadline, which a bubble does not have.
 		rapid.Check(struct{ rapid.TB }{t}, func(t *rapid.T) {
-			var forgotten []int
-			opts := dedup.Options[int, int]{
-				Each:      rapid.IntRange(0, 4).Draw(t, "each"),
-				Forgotten: func(_, value int) { forgotten = append(forgotten, value) },
-			}
+			opts := lru.KeyOptions{Each: rapid.IntRange(0, 4).Draw(t, "each")}
 			// With both, which keys go depends on when their age is looked at.
 			if rapid.Bool().Draw(t, "aging") {
 				opts.Age = 3 * time.Second
 			} else {
 				opts.All = rapid.IntRange(0, 6).Draw(t, "all")
 			}
-			memory, m := dedup.New[int, int](opts), &model{opts: opts}
+			memory, m := lru.NewKeys[int, int, int](opts), &keysModel{opts: opts}
 			owner, key, fingerprint := rapid.SampledFrom([]string{"a", "b", "c"}), rapid.IntRange(0, 6), rapid.IntRange(0, 3)
 			value := 0
-			same := func(before int, verdict dedup.Verdict, want int, wantVerdict dedup.Verdict) {
+			same := func(before int, verdict lru.Verdict, want int, wantVerdict lru.Verdict) {
 				t.Helper()
 				if before != want || verdict != wantVerdict {
 					t.Fatalf("got %d, verdict %d, want %d, %d", before, verdict, want, wantVerdict)
@@ -186,11 +176,6 @@ func TestAMemoryTellsWhatCameBeforeWithinItsBounds(t *testing.T) {
 					if memory.Len() != m.all() {
 						t.Fatalf("got %d settled, want %d", memory.Len(), m.all())
 					}
-					slices.Sort(forgotten)
-					slices.Sort(m.forgotten)
-					if !slices.Equal(forgotten, m.forgotten) {
-						t.Fatalf("got %v forgotten, want %v", forgotten, m.forgotten)
-					}
 				},
 			})
 		})
@@ -198,7 +183,7 @@ func TestAMemoryTellsWhatCameBeforeWithinItsBounds(t *testing.T) {
 }
 
 func TestAnOwnerThatFloodsForgetsItsOwnKeys(t *testing.T) {
-	m := dedup.New[int, int](dedup.Options[int, string]{All: 100})
+	m := lru.NewKeys[int, int, string](lru.KeyOptions{All: 100})
 	settle := func(owner string, key int) {
 		m.Begin(owner, key, 0, "")
 		m.Settle(owner, key, "")
@@ -207,16 +192,16 @@ func TestAnOwnerThatFloodsForgetsItsOwnKeys(t *testing.T) {
 	for key := range 1000 {
 		settle("loud", key)
 	}
-	if _, verdict := m.Find("quiet", 1, 0); verdict != dedup.Settled {
+	if _, verdict := m.Find("quiet", 1, 0); verdict != lru.Settled {
 		t.Errorf("the key of another: got verdict %d, want it settled", verdict)
 	}
-	if _, verdict := m.Find("loud", 900, 0); verdict != dedup.Fresh || m.Len() != 100 {
+	if _, verdict := m.Find("loud", 900, 0); verdict != lru.Fresh || m.Len() != 100 {
 		t.Errorf("got verdict %d of an old key and %d keys, want it forgotten and 100", verdict, m.Len())
 	}
 }
 
 func TestOfOwnersWithAKeyEachTheFirstIsForgotten(t *testing.T) {
-	m := dedup.New[int, int](dedup.Options[int, string]{All: 3})
+	m := lru.NewKeys[int, int, string](lru.KeyOptions{All: 3})
 	for i := range 5 {
 		owner := fmt.Sprint(i)
 		m.Begin(owner, 1, 0, "")
@@ -224,7 +209,7 @@ func TestOfOwnersWithAKeyEachTheFirstIsForgotten(t *testing.T) {
 	}
 	left := map[string]bool{}
 	for i := range 5 {
-		if _, verdict := m.Find(fmt.Sprint(i), 1, 0); verdict == dedup.Settled {
+		if _, verdict := m.Find(fmt.Sprint(i), 1, 0); verdict == lru.Settled {
 			left[fmt.Sprint(i)] = true
 		}
 	}
@@ -235,7 +220,7 @@ func TestOfOwnersWithAKeyEachTheFirstIsForgotten(t *testing.T) {
 
 func TestKeysOfOwnersThatAreSilentAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := dedup.New[int, int](dedup.Options[int, string]{Age: time.Minute})
+		m := lru.NewKeys[int, int, string](lru.KeyOptions{Age: time.Minute})
 		for i := range 10 {
 			m.Begin(fmt.Sprint(i), 1, 0, "")
 			m.Settle(fmt.Sprint(i), 1, "")
@@ -249,7 +234,7 @@ func TestKeysOfOwnersThatAreSilentAreForgotten(t *testing.T) {
 
 // BenchmarkBeginAndSettle adds keys to a full memory.
 func BenchmarkBeginAndSettle(b *testing.B) {
-	m := dedup.New[int, int](dedup.Options[int, int]{All: 10_000, Age: time.Hour})
+	m := lru.NewKeys[int, int, int](lru.KeyOptions{All: 10_000, Age: time.Hour})
 	owners := []string{"a", "b", "c", "d"}
 	i := 0
 	b.ReportAllocs()
