@@ -37,9 +37,8 @@ type Redactor struct {
 	// heads has the secrets by their first bytes, and first which bytes these begin with.
 	heads   map[head][]string
 	first   [256]bool
-	longest int  // of the secrets
-	context int  // how much text before the end may be a part of a match
-	plainly bool // every pattern begins with literal text
+	longest int // of the secrets
+	context int // how much text before the end may be a part of a match
 }
 
 // head is the beginning of a secret.
@@ -57,7 +56,7 @@ type span struct{ from, to int }
 // New returns a Redactor for patterns (RE2) and known secrets; nil if there are none. Secrets
 // shorter than MinSecret are left out.
 func New(patterns, secrets []string) (*Redactor, error) {
-	r := &Redactor{heads: map[head][]string{}, plainly: true}
+	r := &Redactor{heads: map[head][]string{}}
 	for _, text := range patterns {
 		p, err := compile(text)
 		if err != nil {
@@ -65,7 +64,6 @@ func New(patterns, secrets []string) (*Redactor, error) {
 		}
 		r.patterns = append(r.patterns, p)
 		r.context = max(r.context, p.most)
-		r.plainly = r.plainly && p.prefix != ""
 	}
 	for _, s := range secrets {
 		if len(s) < MinSecret {
@@ -193,31 +191,9 @@ func (r *Redactor) find(text string) []span {
 	return joined
 }
 
-// isPlain reports whether no part of a text is a match or may become one with more text. It may
-// report false for a text that has none.
+// isPlain reports whether no part of a text is a match or may become one with more text.
 func (r *Redactor) isPlain(text string) bool {
-	if !r.plainly {
-		return false
-	}
-	if r.longest > 0 {
-		for i := range len(text) {
-			if !r.first[text[i]] {
-				continue
-			}
-			if len(text)-i < len(head{}) {
-				return false
-			}
-			if r.heads[head([]byte(text[i:i+len(head{})]))] != nil {
-				return false
-			}
-		}
-	}
-	for _, p := range r.patterns {
-		if strings.Contains(text, p.prefix) || p.begun(text) > 0 {
-			return false
-		}
-	}
-	return true
+	return r.undecided(text) == len(text) && len(r.find(text)) == 0
 }
 
 // undecided returns where the first part of a text begins that may become a match with more
