@@ -28,3 +28,9 @@ func Kill(p *os.Process) error { return KillID(p.Pid) }
 // KillID is Kill for the leader with a process id. Its caller knows that the id is still that of
 // the leader, or of the group that it has left.
 func KillID(id int) error { return syscall.Kill(-id, syscall.SIGKILL) }
+
+// SystemEnv are the variables without which programs of this system do not work: none.
+var SystemEnv []string
+
+// SameEnv reports whether two names are those of one variable.
+func SameEnv(a, b string) bool { return a == b }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 )
 
@@ -33,3 +34,13 @@ func KillID(id int) error {
 	defer p.Release() //nolint:errcheck // only a handle is given back
 	return p.Kill()
 }
+
+// SystemEnv are the variables without which programs of this system do not work: where Windows and its
+// programs are, which files are programs, and where each user has files.
+var SystemEnv = []string{
+	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA", "PROGRAMFILES",
+	"PROGRAMFILES(X86)", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
+}
+
+// SameEnv reports whether two names are those of one variable: Path is PATH.
+func SameEnv(a, b string) bool { return strings.EqualFold(a, b) }

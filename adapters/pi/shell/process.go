@@ -13,12 +13,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/core/childenv"
 	"github.com/dragoman-hub/dragoman/core/procgroup"
 )
 
 // inherited are the environment variables that a command gets from this process, besides
-// those that begin with LC_ and [childenv.System]. They are what it needs to find programs and files and to
+// those that begin with LC_ and [procgroup.SystemEnv]. They are what it needs to find programs and files and to
 // choose a language. All others may be secrets, such as those that begin with DRAGOMAN_.
 var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR"}
 
@@ -90,7 +89,7 @@ func environment(all []string, dir string) []string {
 	}
 	for _, v := range all {
 		name, _, _ := strings.Cut(v, "=")
-		if childenv.Has(inherited, name) || childenv.Has(childenv.System, name) || strings.HasPrefix(name, "LC_") {
+		if procgroup.HasEnv(inherited, name) || procgroup.HasEnv(procgroup.SystemEnv, name) || strings.HasPrefix(name, "LC_") {
 			env = append(env, v)
 		}
 	}

@@ -19,12 +19,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
-	"github.com/dragoman-hub/dragoman/core/childenv"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/procgroup"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 )
 
-// The variables that every child process gets beside [childenv.System], if the hub has them.
+// The variables that every child process gets beside [procgroup.SystemEnv], if the hub has them.
 var passedOn = []string{"PATH", "HOME", "LANG", "TMPDIR"}
 
 // The bounds of what a process writes on stderr.
@@ -54,12 +54,12 @@ func (l *Launcher) environment(p config.Process) []string {
 	env := []string{} // nil would be everything
 	add := func(name string) {
 		for _, v := range ours {
-			if n, _, _ := strings.Cut(v, "="); childenv.Same(n, name) {
+			if n, _, _ := strings.Cut(v, "="); procgroup.SameEnv(n, name) {
 				env = append(env, v)
 			}
 		}
 	}
-	for _, name := range slices.Concat(passedOn, childenv.System) {
+	for _, name := range slices.Concat(passedOn, procgroup.SystemEnv) {
 		add(name)
 	}
 	for _, v := range p.Env {
@@ -139,7 +139,7 @@ func find(program, dir string, env []string) (string, error) {
 		}
 		return executable(program)
 	}
-	for _, in := range filepath.SplitList(childenv.Value(env, "PATH")) {
+	for _, in := range filepath.SplitList(procgroup.EnvValue(env, "PATH")) {
 		if !filepath.IsAbs(in) {
 			continue // as exec.LookPath refuses it
 		}

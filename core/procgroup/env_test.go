@@ -1,27 +1,23 @@
-package childenv_test
+package procgroup_test
 
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
-	"github.com/dragoman-hub/dragoman/core/childenv"
+	"github.com/dragoman-hub/dragoman/core/procgroup"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestTheLastOfAVariableCounts(t *testing.T) {
 	env := []string{"PATH=/bin", "PATH2=/no", "PATH=/usr/bin=x", "EMPTY=", "nonsense"}
 	for name, want := range map[string]string{"PATH": "/usr/bin=x", "EMPTY": "", "MISSING": "", "nonsense": ""} {
-		if got := childenv.Value(env, name); got != want {
+		if got := procgroup.EnvValue(env, name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
 }
 
 func TestAListHasANameAsTheSystemComparesNames(t *testing.T) {
-	for name, want := range map[string]bool{"PATH": true, "Path": childenv.Same("a", "A"), "PATHS": false} {
-		if got := childenv.Has([]string{"HOME", "PATH"}, name); got != want {
+	for name, want := range map[string]bool{"PATH": true, "Path": procgroup.SameEnv("a", "A"), "PATHS": false} {
+		if got := procgroup.HasEnv([]string{"HOME", "PATH"}, name); got != want {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
