@@ -80,7 +80,8 @@ func (w *Writer) Time(key string, at time.Time) {
 	if err != nil && w.Err == nil {
 		w.Err = err
 	}
-	w.B = append(text, '"')
+	text = append(text, '"')
+	w.B = text
 }
 
 // Raw writes a value that is JSON already, if there is one: as it is, or compact as

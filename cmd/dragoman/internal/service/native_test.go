@@ -26,7 +26,7 @@ func TestANativePeerIsToldWhichFrameWasRefused(t *testing.T) {
 		}
 	}()
 	at := "http://" + s.Addresses().HTTP + service.NativePath
-	conn, _, err := websocket.Dial(t.Context(), at, nil) //nolint:bodyclose // of an upgrade
+	conn, _, err := websocket.Dial(t.Context(), at, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
