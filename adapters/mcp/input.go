@@ -11,7 +11,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/elicitation"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/question"
@@ -212,7 +211,7 @@ func doesNotFit(f *core.Fault) bool {
 
 // command returns what the answer of the user says: a core.Decide or a core.Reply.
 func (in input) command(id core.TaskID, v strictjson.Value) (core.Command, error) {
-	action, content, err := elicitation.ReadAnswer(v)
+	action, content, err := question.ReadAnswer(v)
 	switch {
 	case err != nil:
 		return nil, core.NewFault(core.CodeInvalid, "%s: %s", in.label(), err)
@@ -226,9 +225,9 @@ func (in input) command(id core.TaskID, v strictjson.Value) (core.Command, error
 func (in input) decision(id core.TaskID, action string, content strictjson.Value) (core.Command, error) {
 	d := core.ApprovalDecided{ID: in.approval.ID, InputSHA256: in.approval.InputSHA256}
 	switch action {
-	case elicitation.Decline:
+	case question.Decline:
 		d.Reason = "declined"
-	case elicitation.Cancel:
+	case question.Cancel:
 		d.Reason = "dismissed"
 	default:
 		var form struct {
@@ -249,10 +248,10 @@ func (in input) reply(action string, content strictjson.Value) (core.Command, er
 	a := core.Reply{Question: in.question.ID}
 	form := in.question.Form
 	switch {
-	case action == elicitation.Decline && form != nil && form.Decline != "":
+	case action == question.Decline && form != nil && form.Decline != "":
 		a.Selected = []string{form.Decline}
 		return a, nil
-	case action != elicitation.Accept:
+	case action != question.Accept:
 		a.Dismissed = true
 		return a, nil
 	case in.form != nil && content.Absent():

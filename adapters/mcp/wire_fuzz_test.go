@@ -13,7 +13,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/elicitation"
+	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -113,12 +113,12 @@ func FuzzElicitResult(f *testing.F) {
 		if err != nil {
 			return
 		}
-		action, content, err := elicitation.ReadAnswer(v)
+		action, content, err := question.ReadAnswer(v)
 		if err != nil {
 			return
 		}
-		written := strictjson.Encode(elicitation.Answer{Action: action, Content: content.Raw()})
-		again, more, err := elicitation.ReadAnswer(strictjson.ParseValid(written))
+		written := strictjson.Encode(question.Answer{Action: action, Content: content.Raw()})
+		again, more, err := question.ReadAnswer(strictjson.ParseValid(written))
 		if again != action || string(more.Raw()) != string(content.Raw()) || err != nil {
 			t.Errorf("%s became %s, which reads as %q, %s and %v", in, written, again, more.Raw(), err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // Claims is a cluster.Claims in a key-value bucket. It ends with its Journal.
@@ -73,7 +74,7 @@ func (c *Claims) Claim(ctx context.Context, name, value string, yields func(hold
 		if !changed(err) {
 			return "", fmt.Errorf("claiming %q: %w", name, err)
 		}
-		if err := pauseFor(ctx, replicaPause); err != nil {
+		if err := timer.Sleep(ctx, replicaPause); err != nil {
 			return "", fmt.Errorf("claiming %q: %w", name, err)
 		}
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // Cluster says how several hubs work together: on an external server, for which the name
@@ -135,9 +137,7 @@ func (j *Journal) Insist(ctx context.Context, do func(context.Context) error) er
 		if err == nil || !isTemporary(err) || ctx.Err() != nil {
 			return err
 		}
-		select {
-		case <-time.After(tryPause):
-		case <-ctx.Done():
+		if timer.Sleep(ctx, tryPause) != nil {
 			return err
 		}
 	}

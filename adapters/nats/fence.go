@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // fence is a stream that one life at a time writes to. Each message is stored only if the
@@ -222,7 +223,7 @@ func (f *fence) write(ctx context.Context, condition string, at uint64) (place u
 		if !busy || time.Since(begin) > busyTime {
 			return place, err
 		}
-		if err := pauseFor(ctx, replicaPause); err != nil {
+		if err := timer.Sleep(ctx, replicaPause); err != nil {
 			return 0, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // replay calls each for every message that the stream has now, from a place on and oldest
@@ -74,7 +75,7 @@ func (f *fence) batches(ctx context.Context, r getRequest, last uint64, each fun
 		case errors.Is(err, jetstream.ErrMsgNotFound):
 			some, err = f.has(ctx, next, last, r.Next)
 		case (errors.Is(err, errSilent) || f.j.clustered && errors.Is(err, nats.ErrNoResponders)) && time.Since(heard) < answerTimeout:
-			some, err, wait = true, pauseFor(ctx, replicaPause), f.j.longer(wait)
+			some, err, wait = true, timer.Sleep(ctx, replicaPause), f.j.longer(wait)
 		case errors.Is(err, errSilent) || errors.Is(err, nats.ErrNoResponders):
 			f.j.log.Warn("the journal cannot be read for now", "stream", f.stream, "waited", time.Since(heard).Round(time.Millisecond).String(), "error", err)
 			return core.NewFault(core.CodeUnreachable, "the journal does not answer: try again in a while").Because(err)
@@ -184,6 +185,6 @@ func (f *fence) has(ctx context.Context, next, last uint64, subject string) (boo
 	if err != nil {
 		return false, err
 	}
-	err = pauseFor(ctx, replicaPause)
+	err = timer.Sleep(ctx, replicaPause)
 	return err == nil, err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // usualSilence is how long to wait for the leader of a stream before it is asked again, and replicaSilence
@@ -52,18 +54,8 @@ func retry[T any](ctx context.Context, j *Journal, wait time.Duration, ask func(
 		if err == nil || ctx.Err() != nil || !silent && !(j.clustered && isTemporary(err)) {
 			return answer, err
 		}
-		if !silent && pauseFor(ctx, electTick) != nil {
+		if !silent && timer.Sleep(ctx, electTick) != nil {
 			return answer, err
 		}
-	}
-}
-
-// pauseFor waits for a time, and returns why it was not possible.
-func pauseFor(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

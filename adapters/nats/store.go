@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // Health implements journal.Journal.
@@ -155,9 +157,7 @@ func (j *Journal) reopenAfterFailures(ctx context.Context) {
 			return
 		}
 		for j.failure.reason() != nil {
-			select { // before the first try too: a store may fail again at once
-			case <-time.After(reopenPause):
-			case <-ctx.Done():
+			if timer.Sleep(ctx, reopenPause) != nil { // before the first try too: a store may fail again at once
 				return
 			}
 			j.failure.set(j.reopen(ctx))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core/lru"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // Refusals counts the recent refusals of each agent of the gateway, including its
@@ -56,19 +57,4 @@ func (r *Refusals) delay(key string) time.Duration {
 }
 
 // wait returns when key may be answered, or the cause of ctx.
-func (r *Refusals) wait(ctx context.Context, key string) error { return pause(ctx, r.delay(key)) }
-
-// pause returns after d, or with the cause of ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+func (r *Refusals) wait(ctx context.Context, key string) error { return timer.Sleep(ctx, r.delay(key)) }

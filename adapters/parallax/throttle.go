@@ -6,6 +6,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // throttle limits how fast an agent's messages are read. It refuses none: those that come
@@ -39,5 +40,5 @@ func (t *throttle) wait(ctx context.Context, s *session) error {
 			return err
 		}
 	}
-	return pause(ctx, delay)
+	return timer.Sleep(ctx, delay)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/roster"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // MemberOptions are what the part of a hub in a cluster needs.
@@ -129,9 +130,7 @@ func (m *Member) hubUp(h cluster.Hub) {
 				logged = reason
 				m.opts.Log.Warn("the connection to another hub has ended", "hub", h.Name, "reason", reason)
 			}
-			select {
-			case <-time.After(wait):
-			case <-ctx.Done():
+			if timer.Sleep(ctx, wait) != nil {
 				return
 			}
 			wait = min(2*wait, connectAtMost)

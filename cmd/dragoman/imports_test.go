@@ -36,7 +36,6 @@ var (
 		"core/agent",
 		"core/audit",
 		"core/cluster",
-		"core/elicitation",
 		"core/frame",
 		"core/hub",
 		"core/journal",
@@ -57,7 +56,7 @@ var (
 	}, leaves...)
 	// session is what a dialect needs of the engine.
 	session = append([]string{
-		"core", "core/agent", "core/elicitation", "core/frame", "core/host", "core/hub", "core/link", "core/pack", "core/question", "core/roster", "core/task", "core/tool", "core/topic", "core/webhook",
+		"core", "core/agent", "core/frame", "core/host", "core/hub", "core/link", "core/pack", "core/question", "core/roster", "core/task", "core/tool", "core/topic", "core/webhook",
 	}, leaves...)
 	// testing libraries, for tests and for what only tests import.
 	proving = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid"}
@@ -76,7 +75,6 @@ var table = []row{
 		},
 		own: append([]string{"core"}, leaves...),
 	},
-	{from: []string{"core/elicitation"}, own: append([]string{"core", "core/question"}, leaves...)},
 	{from: []string{"core/link"}, own: append([]string{"core", "core/frame"}, leaves...)},
 	{from: []string{"core/audit"}, own: append([]string{"core", "core/journal", "core/policy"}, leaves...)},
 	{from: []string{"core/cluster"}, own: append([]string{"core", "core/journal"}, leaves...)},
@@ -217,7 +215,7 @@ func clientEnd(name string, lib ...string) row {
 	return row{
 		from: []string{"adapters/" + name + "/client"},
 		own: append([]string{
-			"core", "core/agent", "core/elicitation", "core/frame", "core/link", "core/question", "adapters/" + name + "/wire", "proto/" + name + "/...", "schemas",
+			"core", "core/agent", "core/frame", "core/link", "core/question", "adapters/" + name + "/wire", "proto/" + name + "/...", "schemas",
 		}, leaves...),
 		lib: lib,
 	}

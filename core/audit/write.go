@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core/fifo"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // write is the writer: it writes what is queued until Close.
@@ -74,9 +75,7 @@ func (l *Log) append(lines []Line) bool {
 		if l.isClosed() && time.Since(first) >= l.opts.Patience {
 			return false
 		}
-		select {
-		case <-time.After(retryPause):
-		case <-l.ctx.Done():
+		if timer.Sleep(l.ctx, retryPause) != nil {
 			return false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 const (
@@ -48,7 +49,7 @@ func (c *Cluster) fetch(ctx context.Context, r *record) {
 		}
 		if err != nil && ctx.Err() == nil {
 			c.s.Log.Debug("the agents of a hub could not be read", "life", life, "error", err)
-			pause(ctx, fetchAgain)
+			_ = timer.Sleep(ctx, fetchAgain)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 const (
@@ -29,7 +30,7 @@ func (c *Cluster) Forget(ctx context.Context, name string) error {
 	}
 	epoch := strconv.FormatUint(of.Epoch, 10)
 	for {
-		if _, err = c.s.Claims.Claim(ctx, nameForgotten+name, epoch, func(string) bool { return true }); err == nil || !pause(ctx, forgetAgain) {
+		if _, err = c.s.Claims.Claim(ctx, nameForgotten+name, epoch, func(string) bool { return true }); err == nil || timer.Sleep(ctx, forgetAgain) != nil {
 			break
 		}
 	}

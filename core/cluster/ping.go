@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core/fifo"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 const (
@@ -25,7 +26,7 @@ func (c *Cluster) ping(ctx context.Context, r *record) {
 		unsure := !r.forgotten && (r.state == Suspect || r.state.heard() && r.nobody > 0)
 		r.pinging = unsure
 		c.mu.Unlock()
-		if !unsure || !pause(ctx, pingEvery) {
+		if !unsure || timer.Sleep(ctx, pingEvery) != nil {
 			return
 		}
 	}
@@ -58,16 +59,4 @@ func Present(ctx context.Context, bus Bus, name string) (Hub, error) {
 		return Hub{}, err
 	}
 	return Hub{Name: b.Hub, Index: b.Index, Epoch: b.Epoch, State: Up, Agents: b.Agents, Tasks: b.Tasks, Since: b.Since, Address: b.Address}, nil
-}
-
-// pause waits, and reports whether the context has not ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 const (
@@ -51,7 +52,7 @@ func (c *Cluster) takeOver(ctx context.Context, r *record) {
 		c.mu.Unlock()
 	}()
 	again := takeOverAgain
-	for pause(ctx, wait) && c.mayTakeOver(r, of) {
+	for timer.Sleep(ctx, wait) == nil && c.mayTakeOver(r, of) {
 		err := c.s.Callbacks.TakeOver(ctx, of)
 		var taken *journal.TakenError
 		switch {

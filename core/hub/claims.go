@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/lru"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // A request with a key is claimed at all hubs before it is acted on, and all are told what became of
@@ -189,10 +190,8 @@ func (k *Keys) claim(ctx context.Context, owner string, m mark) (before core.Tas
 		default:
 			return "", nil
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return "", core.AsFault(context.Cause(ctx))
+		if err := timer.Sleep(ctx, pause); err != nil {
+			return "", core.AsFault(err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/redact"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // Inherit ends the tasks of another hub whose life this one has taken over: those that were running
@@ -236,7 +237,7 @@ func (h *Hub) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, 
 			if err == nil || errors.Is(err, errOtherCopy) || errors.Is(err, journal.ErrFenced) || ctx.Err() != nil || !time.Now().Before(a.task.Deadline()) {
 				return err == nil
 			}
-			pause(ctx, settleAgain)
+			_ = timer.Sleep(ctx, settleAgain)
 		}
 	}
 	var records []journal.Record
@@ -258,7 +259,7 @@ func (h *Hub) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, 
 			h.settleClaims(ctx, all)
 			return
 		}
-		pause(ctx, settleAgain)
+		_ = timer.Sleep(ctx, settleAgain)
 	}
 	for i, a := range all {
 		h.extend(a.task, []core.Event{records[i].Event})
@@ -279,16 +280,8 @@ func (h *Hub) settleClaims(ctx context.Context, all []*arrival) {
 			if errors.Is(err, journal.ErrUnknown) || ctx.Err() != nil {
 				break
 			}
-			pause(ctx, settleAgain)
+			_ = timer.Sleep(ctx, settleAgain)
 		}
 	}
 	h.giveUp(slices.DeleteFunc(all, func(a *arrival) bool { return !a.task.IsMirror() }))
-}
-
-// pause waits until a time has passed or ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }

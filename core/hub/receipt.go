@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // recordedUpTo asks the owner of a task whether the journal has it up to Seq.
@@ -44,10 +45,8 @@ func (h *Hub) Recorded(ctx context.Context, t *task.Task, seq uint64) error {
 				return nil
 			}
 		}
-		select {
-		case <-time.After(again):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := timer.Sleep(ctx, again); err != nil {
+			return err
 		}
 	}
 	return nil

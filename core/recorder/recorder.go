@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/timer"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
@@ -236,9 +237,7 @@ func (r *Recorder) insist(ctx context.Context, write func(context.Context) error
 		if r.stopping.Load() && time.Since(first) >= refusedTime {
 			return err
 		}
-		select {
-		case <-time.After(retryPause):
-		case <-ctx.Done():
+		if timer.Sleep(ctx, retryPause) != nil {
 			return err
 		}
 	}

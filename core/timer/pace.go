@@ -39,14 +39,18 @@ func (p *Pace) Begin() { p.pause, p.last = 0, time.Now() }
 
 // Wait waits for the next time. It returns the cause of ctx if that ends before.
 func (p *Pace) Wait(ctx context.Context) error {
-	pause := p.Next()
-	if pause == 0 {
+	return Sleep(ctx, p.Next())
+}
+
+// Sleep waits for a time, and returns the cause of ctx if that ends before.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
 		return context.Cause(ctx)
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
+	t := time.NewTimer(d)
+	defer t.Stop()
 	select {
-	case <-timer.C:
+	case <-t.C:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

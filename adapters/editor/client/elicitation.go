@@ -7,8 +7,8 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/elicitation"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/question"
 )
 
 // maxElicitations bounds the questions of a turn that wait. Further ones are answered cancel.
@@ -28,7 +28,7 @@ type asker struct {
 type pending struct {
 	message jsonrpc.Message
 	page    string // the id of the page to open, or ""
-	asks    *elicitation.Elicitation
+	asks    *question.Elicitation
 	ctx     context.Context //nolint:containedctx // it waits in the queue with its question
 	cancel  context.CancelCauseFunc
 }
@@ -50,7 +50,7 @@ func (t *turn) elicit(ctx context.Context, m jsonrpc.Message) {
 	}
 	e := &pending{message: m, page: req.ElicitationID}
 	var err error
-	if e.asks, err = elicitation.Read(m.Params, elicitation.Options{}); err != nil {
+	if e.asks, err = question.Elicit(m.Params, "", ""); err != nil {
 		t.conn.settled(m.ID)
 		_ = t.conn.refuse(ctx, m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", core.AsFault(err).Message))
 		return

@@ -11,7 +11,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/elicitation"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	hubpack "github.com/dragoman-hub/dragoman/core/pack"
 	"github.com/dragoman-hub/dragoman/core/question"
@@ -169,7 +168,7 @@ func (c *call) openAddresses(e *jsonrpc.Error) *core.Fault {
 	asked := 0
 	for one := range strictjson.ParseValid(e.Data).Get("elicitations").Items() {
 		got, err := c.elicit(c.ctx, "", one)
-		if err != nil || got.Action != elicitation.Accept {
+		if err != nil || got.Action != question.Accept {
 			return faultOf(e)
 		}
 		asked++
@@ -185,16 +184,16 @@ const declineBefore = time.Second
 
 // elicit asks the people of the call what the server calls key; where nobody answers, it is declined. An error
 // means that the server's question is wrong. Meanwhile the call needs no progress.
-func (c *call) elicit(ctx context.Context, key string, params strictjson.Value) (elicitation.Answer, error) {
+func (c *call) elicit(ctx context.Context, key string, params strictjson.Value) (question.Answer, error) {
 	c.server.count("elicitation")
-	e, err := elicitation.Read(params, elicitation.Options{Header: c.server.opts.Name, Name: key})
+	e, err := question.Elicit(params, c.server.opts.Name, key)
 	if err != nil {
-		return elicitation.Answer{}, err
+		return question.Answer{}, err
 	}
 	c.pause(1)
 	defer c.pause(-1)
 	if !sleep(ctx, c.untilQuestion()) {
-		return elicitation.Answer{Action: elicitation.Cancel}, nil
+		return question.Answer{Action: question.Cancel}, nil
 	}
 	answer, err := e.Ask(ctx, func(ctx context.Context, q question.Question) (question.Outcome, error) {
 		if q.Until = c.execution.Deadline.Add(-declineBefore); time.Until(q.Until) <= 0 {
@@ -204,9 +203,9 @@ func (c *call) elicit(ctx context.Context, key string, params strictjson.Value) 
 	})
 	switch {
 	case ctx.Err() != nil:
-		return elicitation.Answer{Action: elicitation.Cancel}, nil
+		return question.Answer{Action: question.Cancel}, nil
 	case err != nil:
-		return elicitation.Answer{Action: elicitation.Decline}, nil // there is nobody to ask
+		return question.Answer{Action: question.Decline}, nil // there is nobody to ask
 	}
 	return answer, nil
 }

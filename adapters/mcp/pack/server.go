@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
-	"github.com/dragoman-hub/dragoman/core/elicitation"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -247,7 +247,7 @@ func (s *server) reply(ctx context.Context, m jsonrpc.Message, from *call) []byt
 	}
 	if from == nil {
 		s.trouble("elicitation.unknown_call", "a question of the MCP server was declined: several calls run, and the server does not say for which it asks; with concurrent: 1 it is always known")
-		return jsonrpc.AppendResult(nil, m.ID, strictjson.Encode(elicitation.Answer{Action: elicitation.Decline}))
+		return jsonrpc.AppendResult(nil, m.ID, strictjson.Encode(question.Answer{Action: question.Decline}))
 	}
 	got, err := from.elicit(ctx, "", m.Params)
 	if err != nil {

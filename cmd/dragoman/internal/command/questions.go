@@ -12,7 +12,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/elicitation"
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
@@ -176,7 +175,7 @@ func fillIn(ctx context.Context, hub *client.Client, answer *core.Reply) (err er
 	if i < 0 || list.Questions[i].Form == nil || slices.Contains(answer.Selected, list.Questions[i].Form.Decline) {
 		return nil
 	}
-	answer.Content, err = elicitation.Content(*list.Questions[i].Form, question.Outcome{Selected: answer.Selected, Text: answer.Text})
+	answer.Content, err = question.Content(*list.Questions[i].Form, question.Outcome{Selected: answer.Selected, Text: answer.Text})
 	if err != nil {
 		return fmt.Errorf("the answer does not fit: %s; 'dragoman questions %s' shows what is asked", visible(err.Error()), quoted(answer.Question))
 	}

@@ -136,17 +136,7 @@ func (a *supervised) run(ctx context.Context, listed func()) {
 			a.supervisor.opts.Log.Warn("the session of an agent of the settings has ended: it is started again", "agent", a.entry.Name, "error", err)
 		}
 		listed() // after the refusal was noted
-		pause(ctx, again)
-	}
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+		_ = timer.Sleep(ctx, again)
 	}
 }
 

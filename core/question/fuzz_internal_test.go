@@ -1,4 +1,4 @@
-package elicitation
+package question
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package elicitation
+package question
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -26,11 +25,9 @@ const (
 const (
 	// maxTries is how often a person is asked for an answer that fits.
 	maxTries = 3
-	// maxOptions is how many options a question may have.
-	maxOptions = 100
-	// maxBytes bounds what is shown to people, and maxAnswer what they answer in words.
-	maxBytes  = 16 << 10
-	maxAnswer = 64 << 10
+	// maxElicited bounds what is shown to people, and maxAnswer what they answer in words.
+	maxElicited = 16 << 10
+	maxAnswer   = 64 << 10
 	// dismissed is the reason of an outcome that somebody has dismissed.
 	dismissed = "dismissed"
 )
@@ -65,30 +62,24 @@ func ReadAnswer(v strictjson.Value) (action string, content strictjson.Value, er
 	return "", r.Content, fmt.Errorf("action: want accept, decline or cancel, got %.20q", r.Action)
 }
 
-// Options say more of an elicitation than its parameters.
-type Options struct {
-	// Header is a word or two about who asks; "" for nothing.
-	Header string
-	// Name is what the asker calls it; "" for nothing.
-	Name string
-}
-
-// Elicitation is what somebody asks for.
+// Elicitation is what an MCP server or the agent of an editor elicits from a user: to fill in a form, or to open a
+// page. People are asked for it by a question, with the form for who can show one and in words for everybody else,
+// until an answer fits.
 type Elicitation struct {
-	question question.Question
-	opts     Options
+	question Question
+	name     string  // what the asker calls it; "" for nothing
 	fields   []field // of a form
 	page     bool
 }
 
-// Read reads the parameters of elicitation/create (MCP 2026-07-28, client/elicitation; protocol of editors, elicitation).
+// Elicit reads the parameters of elicitation/create (MCP 2026-07-28, client/elicitation; protocol of editors, elicitation).
 // It returns a Fault for what cannot be asked: too_large above 16 KiB, else invalid, with the name of the parameter.
-func Read(params strictjson.Value, opts Options) (*Elicitation, error) {
-	if len(params.Raw()) > maxBytes {
-		return nil, core.NewFault(core.CodeTooLarge, "the question has %d bytes, the limit is %d", len(params.Raw()), maxBytes)
+func Elicit(params strictjson.Value, header, name string) (*Elicitation, error) {
+	if len(params.Raw()) > maxElicited {
+		return nil, core.NewFault(core.CodeTooLarge, "the question has %d bytes, the limit is %d", len(params.Raw()), maxElicited)
 	}
 	message, _ := params.Get("message").Text()
-	e := &Elicitation{question: question.Question{Header: opts.Header, Text: cmp.Or(message, "it does not say what")}, opts: opts}
+	e := &Elicitation{question: Question{Header: header, Text: cmp.Or(message, "it does not say what")}, name: name}
 	switch mode, _ := params.Get("mode").Text(); mode {
 	case "url":
 		e.page = true
@@ -120,7 +111,7 @@ func (e *Elicitation) readForm(schema strictjson.Value) error {
 	e.fields = fields
 	q := &e.question
 	if schema.Exists() {
-		q.Form = &question.Form{Name: e.opts.Name, Message: q.Text, Schema: schema.Clone(), Decline: labelDecline}
+		q.Form = &Form{Name: e.name, Message: q.Text, Schema: schema.Clone(), Decline: labelDecline}
 	}
 	switch len(fields) {
 	case 0:
@@ -138,7 +129,7 @@ func (e *Elicitation) readForm(schema strictjson.Value) error {
 }
 
 // askIn makes a question ask for the field alone.
-func (f field) askIn(q *question.Question) {
+func (f field) askIn(q *Question) {
 	if more := joined(f.title, f.description); more != "" {
 		q.Text += "\n" + more
 	}
@@ -166,7 +157,7 @@ func options(labels ...string) []core.Option {
 
 // Ask puts the elicitation to people by ask, again where an answer does not fit, and at most three times. It returns the
 // error of ask, and an unreachable Fault where nobody has answered; then it is up to the caller what to say.
-func (e *Elicitation) Ask(ctx context.Context, ask func(context.Context, question.Question) (question.Outcome, error)) (Answer, error) {
+func (e *Elicitation) Ask(ctx context.Context, ask func(context.Context, Question) (Outcome, error)) (Answer, error) {
 	misfit := ""
 	for range maxTries {
 		q := e.question
@@ -200,7 +191,7 @@ func (e *Elicitation) Ask(ctx context.Context, ask func(context.Context, questio
 
 // Content returns the content of an answer to a form that was given in words, as [Elicitation.Ask] reads it: the value of
 // its only field, or a line of "field: value" for each. It returns o.Content if there is one. The error is for the person.
-func Content(f question.Form, o question.Outcome) (json.RawMessage, error) {
+func Content(f Form, o Outcome) (json.RawMessage, error) {
 	schema, err := strictjson.Parse(f.Schema, strictjson.Limits{Bytes: len(f.Schema)})
 	if err != nil {
 		return nil, err
@@ -216,7 +207,7 @@ func Content(f question.Form, o question.Outcome) (json.RawMessage, error) {
 }
 
 // content returns an answer as the object that the form asks for. The error is for the person.
-func (e *Elicitation) content(o question.Outcome) (json.RawMessage, error) {
+func (e *Elicitation) content(o Outcome) (json.RawMessage, error) {
 	switch {
 	case len(o.Content) > 0:
 		return o.Content, nil // the hub has checked it
