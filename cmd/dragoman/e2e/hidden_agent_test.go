@@ -289,7 +289,7 @@ func TestNothingTellsOfAnAgentThatOneMayNotSee(t *testing.T) {
 
 var (
 	ids     = regexp.MustCompile(hiddenAgent + "|" + missing + "|carol|david|espionage|carpentry|whitehall|greenwich")
-	changes = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|[A-Za-z0-9_+/=-]{24,}|\b[0-9a-f]{8}\b|[0-9][0-9:.TZ-]*|instance_id:"[a-z0-9]+"|(Date|Retry-After):\[[^\]]*\]`)
+	changes = regexp.MustCompile(`seconds:[0-9]+( +nanos:[0-9]+)?|[0-9a-f]{8}-[0-9a-f-]{27}|[A-Za-z0-9_+/=-]{24,}|\b[0-9a-f]{8}\b|[0-9][0-9:.TZ-]*|instance_id:"[a-z0-9]+"|(Date|Retry-After):\[[^\]]*\]`)
 )
 
 // blurred returns the lines of a text without the ids of agents and readers, and without what
