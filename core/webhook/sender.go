@@ -62,20 +62,21 @@ type Sender struct {
 	client  *http.Client
 	ctx     context.Context //nolint:containedctx // deliveries end with the Sender
 	cancel  context.CancelFunc
-	places  chan struct{} // one for each delivery in flight
 	running sync.WaitGroup
 
-	mu     sync.Mutex
-	all    map[*Delivery]struct{} // that have neither succeeded nor failed
-	bytes  int                    // of them
-	due    map[string]*line       // by target
-	closed bool
+	mu      sync.Mutex
+	all     map[*Delivery]struct{} // that have neither succeeded nor failed
+	bytes   int                    // of them
+	due     fifo.Queue[*Delivery]  // with a place at their target
+	to      map[string]*target     // those with deliveries that are due
+	workers int
+	closed  bool
 }
 
-// line is what is due to one target.
-type line struct {
-	fifo.Queue[*Delivery]
-	workers int
+// target is one of the targets of a Sender.
+type target struct {
+	places  int                   // of maxPerTarget that are taken
+	waiting fifo.Queue[*Delivery] // for one
 }
 
 // Options configure a Sender.
@@ -86,7 +87,7 @@ type Options struct {
 
 // New returns a Sender. [Sender.Close] ends it.
 func New(opts Options) *Sender {
-	s := &Sender{targets: opts.Targets, places: make(chan struct{}, maxInFlight), all: map[*Delivery]struct{}{}, due: map[string]*line{}}
+	s := &Sender{targets: opts.Targets, all: map[*Delivery]struct{}{}, to: map[string]*target{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.client = &http.Client{Transport: opts.Targets.Transport(), Timeout: deliveryTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return s
@@ -113,21 +114,26 @@ func (s *Sender) Send(d *Delivery) {
 	}
 }
 
-// push queues a delivery that is due, and starts a worker for it if its target has few. Callers hold mu.
+// push queues a delivery that is due. Callers hold mu.
 func (s *Sender) push(d *Delivery) {
 	d.retry = nil
-	l := s.due[d.Target]
-	switch {
-	case s.closed && l == nil:
+	if s.closed && s.workers == 0 {
 		return // it is lost
-	case l == nil:
-		l = &line{}
-		s.due[d.Target] = l
 	}
-	l.Push(d)
-	if l.workers < maxPerTarget {
-		l.workers++
-		s.running.Go(func() { s.deliver(d.Target, l) })
+	t := s.to[d.Target]
+	if t == nil {
+		t = &target{}
+		s.to[d.Target] = t
+	}
+	if t.places == maxPerTarget {
+		t.waiting.Push(d)
+		return
+	}
+	t.places++
+	s.due.Push(d)
+	if s.workers < maxInFlight {
+		s.workers++
+		s.running.Go(s.work)
 	}
 }
 
@@ -151,22 +157,32 @@ func (s *Sender) Close(ctx context.Context) (lost []*Delivery) {
 	return slices.Collect(maps.Keys(s.all))
 }
 
-// deliver makes the deliveries that are due to a target, until the Sender ends or none is left.
-func (s *Sender) deliver(target string, l *line) {
+// work makes the deliveries that are due, until the Sender ends or none is left.
+func (s *Sender) work() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for {
-		s.mu.Lock()
-		d, ok := l.Pop()
+		d, ok := s.due.Pop()
 		if !ok || s.ctx.Err() != nil {
-			if l.workers--; l.workers == 0 {
-				delete(s.due, target)
-			}
-			s.mu.Unlock()
+			s.workers--
 			return
 		}
 		s.mu.Unlock()
-		s.places <- struct{}{}
 		s.attempt(d)
-		<-s.places
+		s.mu.Lock()
+		s.leave(d.Target)
+	}
+}
+
+// leave gives a place at a target to the delivery that waits for it. Callers hold mu.
+func (s *Sender) leave(to string) {
+	t := s.to[to]
+	if next, ok := t.waiting.Pop(); ok {
+		s.due.Push(next)
+		return
+	}
+	if t.places--; t.places == 0 {
+		delete(s.to, to)
 	}
 }
 

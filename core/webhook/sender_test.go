@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -61,6 +63,34 @@ func TestADeliveryIsRepeatedUntilItIsAcceptedAndFiveTimesAtMost(t *testing.T) {
 			t.Errorf("got %d lost, want nothing left", len(lost))
 		}
 	})
+}
+
+// Who names many targets that do not answer makes the hub keep a delivery for each, and nothing that runs.
+func TestManySilentTargetsCostNoGoroutineEach(t *testing.T) {
+	const targets, inFlight = 2000, 32
+	hanging := make(chan struct{}, targets)
+	silent := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		hanging <- struct{}{}
+		<-r.Context().Done()
+	})
+	s := webhook.New(webhook.Options{Targets: webhook.TargetsAny})
+	before := runtime.NumGoroutine()
+	for i := range targets {
+		d, _ := delivery(silent, strconv.Itoa(i))
+		s.Send(d)
+	}
+	for range inFlight {
+		<-hanging
+	}
+	if n := runtime.NumGoroutine() - before; n > targets/2 {
+		t.Errorf("got %d goroutines for %d targets, want some for each of the %d deliveries in flight", n, targets, inFlight)
+	}
+	now, cancel := context.WithCancel(t.Context())
+	cancel()
+	if lost := s.Close(now); len(lost) != targets {
+		t.Errorf("got %d lost, want all %d", len(lost), targets)
+	}
 }
 
 func TestASilentTargetDoesNotDelayOthers(t *testing.T) {
