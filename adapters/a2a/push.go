@@ -227,9 +227,9 @@ func (p *pushes) next(c *push) []*webhook.Delivery {
 	}
 	body := c.waiting[0]
 	c.posting, c.waiting = true, c.waiting[1:]
-	return []*webhook.Delivery{{URL: c.URL, Target: c.target, Body: body, Of: p.id, Header: c.header, Attempted: func(a webhook.Attempt) {
-		p.server.hub.Count("a2a.push." + string(a.Outcome))
-		if a.Outcome == webhook.Retrying {
+	return []*webhook.Delivery{{URL: c.URL, Target: c.target, Body: body, Of: p.id, Header: c.header, Attempted: func(a webhook.Outcome) {
+		p.server.hub.Count("a2a.push." + string(a))
+		if a == webhook.Retrying {
 			return
 		}
 		p.server.pushing.Lock()

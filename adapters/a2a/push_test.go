@@ -63,7 +63,7 @@ func next(t *testing.T, received <-chan posted, want wire.State) wire.StreamResp
 }
 
 func sender(t *testing.T, targets webhook.Targets) *webhook.Sender {
-	s := webhook.New(webhook.Options{Targets: targets})
+	s := webhook.New(targets)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()

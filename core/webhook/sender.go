@@ -33,8 +33,9 @@ type Delivery struct {
 	Body        []byte
 	// Header returns the headers of an attempt, counted from 1.
 	Header func(attempt int) http.Header
-	// Attempted is called after each attempt. It may send other deliveries.
-	Attempted func(Attempt)
+	// Attempted is called after each attempt. It may send other deliveries. It learns nothing of the response, which
+	// the hub must not let clients read.
+	Attempted func(Outcome)
 	// Of is what the sender of a lost delivery recognises it by.
 	Of any
 
@@ -51,10 +52,6 @@ const (
 	Retrying  Outcome = "retrying"
 	Failed    Outcome = "failed"
 )
-
-// Attempt is one attempt to deliver. It has nothing of the response, which the hub must not let
-// clients read.
-type Attempt struct{ Outcome Outcome }
 
 // Sender makes deliveries. It is safe for concurrent use.
 type Sender struct {
@@ -79,17 +76,11 @@ type target struct {
 	waiting fifo.Queue[*Delivery] // for one
 }
 
-// Options configure a Sender.
-type Options struct {
-	// Targets restricts the targets.
-	Targets Targets
-}
-
-// New returns a Sender. [Sender.Close] ends it.
-func New(opts Options) *Sender {
-	s := &Sender{targets: opts.Targets, all: map[*Delivery]struct{}{}, to: map[string]*target{}}
+// New returns a Sender to some targets. [Sender.Close] ends it.
+func New(targets Targets) *Sender {
+	s := &Sender{targets: targets, all: map[*Delivery]struct{}{}, to: map[string]*target{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.client = &http.Client{Transport: opts.Targets.Transport(), Timeout: deliveryTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	s.client = &http.Client{Transport: targets.Transport(), Timeout: deliveryTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return s
 }
 
@@ -110,7 +101,7 @@ func (s *Sender) Send(d *Delivery) {
 	}
 	s.mu.Unlock()
 	if !room {
-		d.Attempted(Attempt{Failed})
+		d.Attempted(Failed)
 	}
 }
 
@@ -194,7 +185,7 @@ func (s *Sender) attempt(d *Delivery) {
 	}
 	d.attempts++
 	outcome := d.outcome(status, err)
-	d.Attempted(Attempt{outcome})
+	d.Attempted(outcome)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

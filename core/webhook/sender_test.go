@@ -23,11 +23,11 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) st
 }
 
 // delivery returns a delivery whose attempts go to a channel with room for all of them.
-func delivery(url, target string) (*webhook.Delivery, chan webhook.Attempt) {
-	attempts := make(chan webhook.Attempt, 10)
+func delivery(url, target string) (*webhook.Delivery, chan webhook.Outcome) {
+	attempts := make(chan webhook.Outcome, 10)
 	return &webhook.Delivery{
 		URL: url, Target: target, Of: target, Body: []byte("{}"),
-		Header: func(int) http.Header { return http.Header{} }, Attempted: func(a webhook.Attempt) { attempts <- a },
+		Header: func(int) http.Header { return http.Header{} }, Attempted: func(a webhook.Outcome) { attempts <- a },
 	}, attempts
 }
 
@@ -38,7 +38,7 @@ func TestADeliveryIsRepeatedUntilItIsAcceptedAndFiveTimesAtMost(t *testing.T) {
 	})
 	refuses := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	synctest.Test(t, func(t *testing.T) {
-		s := webhook.New(webhook.Options{Targets: webhook.TargetsAny})
+		s := webhook.New(webhook.TargetsAny)
 		for url, want := range map[string]struct {
 			outcome webhook.Outcome
 			after   []time.Duration
@@ -54,8 +54,8 @@ func TestADeliveryIsRepeatedUntilItIsAcceptedAndFiveTimesAtMost(t *testing.T) {
 				if i == len(want.after)-1 {
 					outcome = want.outcome
 				}
-				if a := <-attempts; a.Outcome != outcome || time.Since(began) != after {
-					t.Errorf("attempt %d: got %s after %s, want %s after %s", i+1, a.Outcome, time.Since(began), outcome, after)
+				if a := <-attempts; a != outcome || time.Since(began) != after {
+					t.Errorf("attempt %d: got %s after %s, want %s after %s", i+1, a, time.Since(began), outcome, after)
 				}
 			}
 		}
@@ -74,7 +74,7 @@ func TestManySilentTargetsCostNoGoroutineEach(t *testing.T) {
 		hanging <- struct{}{}
 		<-r.Context().Done()
 	})
-	s := webhook.New(webhook.Options{Targets: webhook.TargetsAny})
+	s := webhook.New(webhook.TargetsAny)
 	before := runtime.NumGoroutine()
 	for i := range targets {
 		d, _ := delivery(silent, strconv.Itoa(i))
@@ -102,7 +102,7 @@ func TestASilentTargetDoesNotDelayOthers(t *testing.T) {
 		<-r.Context().Done()
 	})
 	answers := serve(t, func(http.ResponseWriter, *http.Request) {})
-	s := webhook.New(webhook.Options{Targets: webhook.TargetsAny})
+	s := webhook.New(webhook.TargetsAny)
 	for range each {
 		for _, target := range []string{"one", "two"} {
 			d, _ := delivery(silent+"/"+target, target)
@@ -118,7 +118,7 @@ func TestASilentTargetDoesNotDelayOthers(t *testing.T) {
 	}
 	d, attempts := delivery(answers, "three")
 	s.Send(d)
-	if a := <-attempts; a.Outcome != webhook.Delivered {
+	if a := <-attempts; a != webhook.Delivered {
 		t.Errorf("got %+v, want it delivered while the others hang", a)
 	}
 	now, cut := context.WithCancel(t.Context())
@@ -131,7 +131,7 @@ func TestASilentTargetDoesNotDelayOthers(t *testing.T) {
 func TestCloseMakesWhatIsDueAndReturnsTheOthersAsLost(t *testing.T) {
 	refuses := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	answers := serve(t, func(http.ResponseWriter, *http.Request) {})
-	s := webhook.New(webhook.Options{Targets: webhook.TargetsAny})
+	s := webhook.New(webhook.TargetsAny)
 	retried, tried := delivery(refuses, "refuses")
 	s.Send(retried)
 	<-tried
@@ -140,7 +140,7 @@ func TestCloseMakesWhatIsDueAndReturnsTheOthersAsLost(t *testing.T) {
 	if lost := s.Close(t.Context()); len(lost) != 1 || lost[0].Of != "refuses" {
 		t.Errorf("got %v lost, want the one that waits for its next attempt", lost)
 	}
-	if a := <-made; a.Outcome != webhook.Delivered {
+	if a := <-made; a != webhook.Delivered {
 		t.Errorf("got %+v, want it made before the end", a)
 	}
 }

@@ -71,13 +71,13 @@ func TestADeliveryGoesToItsTargetAlone(t *testing.T) {
 	}
 	target := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer target.Close()
-	s := webhook.New(webhook.Options{Targets: webhook.TargetsAny})
-	attempted := make(chan webhook.Attempt, 1)
+	s := webhook.New(webhook.TargetsAny)
+	attempted := make(chan webhook.Outcome, 1)
 	s.Send(&webhook.Delivery{
 		URL: target.URL, Target: "target", Header: func(int) http.Header { return http.Header{"Authorization": {"Bearer secret"}} },
-		Attempted: func(a webhook.Attempt) { attempted <- a },
+		Attempted: func(a webhook.Outcome) { attempted <- a },
 	})
-	if a := <-attempted; a.Outcome != webhook.Retrying {
+	if a := <-attempted; a != webhook.Retrying {
 		t.Errorf("got %+v, want it to be tried again, as the target did not accept it", a)
 	}
 	ctx, end := context.WithCancel(t.Context())

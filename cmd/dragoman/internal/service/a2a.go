@@ -42,7 +42,7 @@ func (s *Service) mountA2A(l *listeners) {
 	}
 	c := s.config.A2A
 	if targets, err := webhook.ParseTargets(c.PushTargets); err == nil && targets != webhook.TargetsNone {
-		s.a2a.sender = webhook.New(webhook.Options{Targets: targets})
+		s.a2a.sender = webhook.New(targets)
 	}
 	s.a2a.server = a2a.New(s.hub, a2a.Options{
 		Principal: func(r *http.Request) (core.Principal, error) {
