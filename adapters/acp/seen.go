@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
-	"github.com/dragoman-hub/dragoman/core/lru"
+	"github.com/dragoman-hub/dragoman/core/dedup"
 )
 
 // maxSeenIDs bounds how many ids are remembered, as in the released code (ACP wire facts,
@@ -20,11 +20,11 @@ type seenIDs struct {
 	mu sync.Mutex
 	// ids has the session that received an envelope and a digest of the envelope. The keys
 	// are hashes, since an id may be long.
-	ids *lru.Keys[uint64, uint64, uint64]
+	ids *dedup.Keys[uint64, uint64, uint64]
 }
 
 func newSeenIDs() *seenIDs {
-	ids := lru.NewKeys[uint64, uint64, uint64](lru.KeyOptions{All: maxSeenIDs, Age: KeepIDs})
+	ids := dedup.New[uint64, uint64, uint64](dedup.Options{All: maxSeenIDs, Age: KeepIDs})
 	return &seenIDs{seed: maphash.MakeSeed(), ids: ids}
 }
 
@@ -43,11 +43,11 @@ func (s *seenIDs) add(w peerID, e wire.Envelope, session uint64) (by uint64, sam
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	by, verdict := s.ids.Begin(w.principal, key, digest, session)
-	if verdict == lru.Fresh {
+	if verdict == dedup.Fresh {
 		s.ids.Settle(w.principal, key, session)
 		return session, true, true
 	}
-	return by, verdict == lru.Settled, false
+	return by, verdict == dedup.Settled, false
 }
 
 // digest returns a hash of the members in which two envelopes with the same id may differ.

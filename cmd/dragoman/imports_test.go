@@ -29,7 +29,7 @@ const anything = "*"
 
 var (
 	// leaves are small tools that know nothing of agents.
-	leaves = []string{"core/edge", "core/fifo", "core/jsonrpc", "core/lru", "core/memory", "core/procgroup", "core/strictjson", "core/suggest", "core/timer", "core/visible"}
+	leaves = []string{"core/dedup", "core/edge", "core/fifo", "core/jsonrpc", "core/lru", "core/memory", "core/procgroup", "core/strictjson", "core/suggest", "core/timer", "core/visible"}
 	// engine is all of core but its test support.
 	engine = append([]string{
 		"core",

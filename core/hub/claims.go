@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/dedup"
 	"github.com/dragoman-hub/dragoman/core/journal"
-	"github.com/dragoman-hub/dragoman/core/lru"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/timer"
 )
@@ -94,12 +94,12 @@ func (k *Keys) answer(m mark, c claimed) claimAnswer {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch known, verdict := k.known.Find(c.Owner, m.key, m.content); verdict {
-	case lru.Settled:
+	case dedup.Settled:
 		if known != c.Lost {
 			return claimAnswer{Task: known}
 		}
 		k.known.Forget(c.Owner, m.key)
-	case lru.Conflict:
+	case dedup.Conflict:
 		return claimAnswer{Other: true}
 	}
 	has, ok := k.claims.Get(m.key)

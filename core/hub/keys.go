@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/dedup"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
@@ -24,7 +25,7 @@ type Repeatable struct {
 }
 
 // KeysOptions bound [Keys].
-type KeysOptions = lru.KeyOptions
+type KeysOptions = dedup.Options
 
 // ErrOtherContent is wrapped by the Fault of a request whose key another request has.
 var ErrOtherContent = errors.New("the key belongs to another request")
@@ -39,16 +40,16 @@ type Keys struct {
 	scope string
 
 	mu      sync.Mutex
-	known   *lru.Keys[digest, digest, core.TaskID] // by owner and key: the content, and the task
-	working map[digest]chan struct{}               // the keys of requests that are acted on here; closed after that
-	claims  *lru.Cache[digest, *claim]             // of this hub and others
+	known   *dedup.Keys[digest, digest, core.TaskID] // by owner and key: the content, and the task
+	working map[digest]chan struct{}                 // the keys of requests that are acted on here; closed after that
+	claims  *lru.Cache[digest, *claim]               // of this hub and others
 }
 
 // NewKeys returns the Keys of a dialect. It is called once for each.
 func (h *Hub) NewKeys(dialect string, o KeysOptions) *Keys {
 	k := &Keys{
 		hub: h, scope: dialect, working: map[digest]chan struct{}{},
-		known:  lru.NewKeys[digest, digest, core.TaskID](o),
+		known:  dedup.New[digest, digest, core.TaskID](o),
 		claims: lru.New(lru.Options[digest, *claim]{Count: o.All, Age: o.Age, Owner: func(_ digest, c *claim) string { return c.owner }}),
 	}
 	h.mu.Lock()
@@ -100,10 +101,10 @@ func (k *Keys) Once(ctx context.Context, r Repeatable, act func(key string) (cor
 		k.mu.Lock()
 		before, verdict := k.known.Find(r.Owner, m.key, m.content)
 		busy := k.working[m.key]
-		if verdict == lru.Settled && k.hub.mayBeLost(before) {
-			verdict = lru.Fresh
+		if verdict == dedup.Settled && k.hub.mayBeLost(before) {
+			verdict = dedup.Fresh
 		}
-		if verdict == lru.Fresh && busy == nil {
+		if verdict == dedup.Fresh && busy == nil {
 			busy = make(chan struct{})
 			k.working[m.key] = busy
 			k.mu.Unlock()
@@ -111,9 +112,9 @@ func (k *Keys) Once(ctx context.Context, r Repeatable, act func(key string) (cor
 		}
 		k.mu.Unlock()
 		switch verdict {
-		case lru.Settled:
+		case dedup.Settled:
 			return before, true, nil
-		case lru.Conflict:
+		case dedup.Conflict:
 			return "", false, otherContent()
 		}
 		select {
@@ -157,7 +158,7 @@ func (k *Keys) note(owner string, m mark, id core.TaskID) {
 
 // keep is note. Callers hold mu.
 func (k *Keys) keep(owner string, m mark, id core.TaskID) {
-	if _, verdict := k.known.Begin(owner, m.key, m.content, ""); verdict == lru.Fresh {
+	if _, verdict := k.known.Begin(owner, m.key, m.content, ""); verdict == dedup.Fresh {
 		k.known.Settle(owner, m.key, id)
 	}
 	k.claims.Remove(m.key)

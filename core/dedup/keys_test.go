@@ -1,4 +1,4 @@
-package lru_test
+package dedup_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-hub/dragoman/core/lru"
+	"github.com/dragoman-hub/dragoman/core/dedup"
 )
 
 // known is what a model has of a key.
@@ -25,7 +25,7 @@ type known struct {
 // keysModel is Keys in its simplest form: what is pending, and then what is settled in the
 // order in which it was.
 type keysModel struct {
-	opts   lru.KeyOptions
+	opts   dedup.Options
 	known  []known
 	owners []string // those with settled keys, in the order in which they came
 }
@@ -41,25 +41,25 @@ func (m *keysModel) index(owner string, key int) int {
 	return slices.IndexFunc(m.known, func(k known) bool { return k.owner == owner && k.key == key })
 }
 
-func (m *keysModel) find(owner string, key, fingerprint int) (int, lru.Verdict) {
+func (m *keysModel) find(owner string, key, fingerprint int) (int, dedup.Verdict) {
 	m.expire()
 	i := m.index(owner, key)
 	if i < 0 {
-		return 0, lru.Fresh
+		return 0, dedup.Fresh
 	}
 	switch k := m.known[i]; {
 	case k.fingerprint != fingerprint:
-		return k.value, lru.Conflict
+		return k.value, dedup.Conflict
 	case k.settled:
-		return k.value, lru.Settled
+		return k.value, dedup.Settled
 	default:
-		return k.value, lru.Pending
+		return k.value, dedup.Pending
 	}
 }
 
-func (m *keysModel) begin(owner string, key, fingerprint, value int) (int, lru.Verdict) {
+func (m *keysModel) begin(owner string, key, fingerprint, value int) (int, dedup.Verdict) {
 	before, verdict := m.find(owner, key, fingerprint)
-	if verdict == lru.Fresh {
+	if verdict == dedup.Fresh {
 		m.known = append(m.known, known{owner: owner, key: key, fingerprint: fingerprint, value: value})
 	}
 	return before, verdict
@@ -123,17 +123,17 @@ func TestKeysTellWhatCameBeforeWithinItsBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Without its deadline, which a bubble does not have.
 		rapid.Check(struct{ rapid.TB }{t}, func(t *rapid.T) {
-			opts := lru.KeyOptions{Each: rapid.IntRange(0, 4).Draw(t, "each")}
+			opts := dedup.Options{Each: rapid.IntRange(0, 4).Draw(t, "each")}
 			// With both, which keys go depends on when their age is looked at.
 			if rapid.Bool().Draw(t, "aging") {
 				opts.Age = 3 * time.Second
 			} else {
 				opts.All = rapid.IntRange(0, 6).Draw(t, "all")
 			}
-			memory, m := lru.NewKeys[int, int, int](opts), &keysModel{opts: opts}
+			memory, m := dedup.New[int, int, int](opts), &keysModel{opts: opts}
 			owner, key, fingerprint := rapid.SampledFrom([]string{"a", "b", "c"}), rapid.IntRange(0, 6), rapid.IntRange(0, 3)
 			value := 0
-			same := func(before int, verdict lru.Verdict, want int, wantVerdict lru.Verdict) {
+			same := func(before int, verdict dedup.Verdict, want int, wantVerdict dedup.Verdict) {
 				t.Helper()
 				if before != want || verdict != wantVerdict {
 					t.Fatalf("got %d, verdict %d, want %d, %d", before, verdict, want, wantVerdict)
@@ -183,7 +183,7 @@ func TestKeysTellWhatCameBeforeWithinItsBounds(t *testing.T) {
 }
 
 func TestAnOwnerThatFloodsForgetsItsOwnKeys(t *testing.T) {
-	m := lru.NewKeys[int, int, string](lru.KeyOptions{All: 100})
+	m := dedup.New[int, int, string](dedup.Options{All: 100})
 	settle := func(owner string, key int) {
 		m.Begin(owner, key, 0, "")
 		m.Settle(owner, key, "")
@@ -192,16 +192,16 @@ func TestAnOwnerThatFloodsForgetsItsOwnKeys(t *testing.T) {
 	for key := range 1000 {
 		settle("loud", key)
 	}
-	if _, verdict := m.Find("quiet", 1, 0); verdict != lru.Settled {
+	if _, verdict := m.Find("quiet", 1, 0); verdict != dedup.Settled {
 		t.Errorf("the key of another: got verdict %d, want it settled", verdict)
 	}
-	if _, verdict := m.Find("loud", 900, 0); verdict != lru.Fresh || m.Len() != 100 {
+	if _, verdict := m.Find("loud", 900, 0); verdict != dedup.Fresh || m.Len() != 100 {
 		t.Errorf("got verdict %d of an old key and %d keys, want it forgotten and 100", verdict, m.Len())
 	}
 }
 
 func TestOfOwnersWithAKeyEachTheFirstIsForgotten(t *testing.T) {
-	m := lru.NewKeys[int, int, string](lru.KeyOptions{All: 3})
+	m := dedup.New[int, int, string](dedup.Options{All: 3})
 	for i := range 5 {
 		owner := fmt.Sprint(i)
 		m.Begin(owner, 1, 0, "")
@@ -209,7 +209,7 @@ func TestOfOwnersWithAKeyEachTheFirstIsForgotten(t *testing.T) {
 	}
 	left := map[string]bool{}
 	for i := range 5 {
-		if _, verdict := m.Find(fmt.Sprint(i), 1, 0); verdict == lru.Settled {
+		if _, verdict := m.Find(fmt.Sprint(i), 1, 0); verdict == dedup.Settled {
 			left[fmt.Sprint(i)] = true
 		}
 	}
@@ -220,7 +220,7 @@ func TestOfOwnersWithAKeyEachTheFirstIsForgotten(t *testing.T) {
 
 func TestKeysOfOwnersThatAreSilentAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := lru.NewKeys[int, int, string](lru.KeyOptions{Age: time.Minute})
+		m := dedup.New[int, int, string](dedup.Options{Age: time.Minute})
 		for i := range 10 {
 			m.Begin(fmt.Sprint(i), 1, 0, "")
 			m.Settle(fmt.Sprint(i), 1, "")
@@ -234,7 +234,7 @@ func TestKeysOfOwnersThatAreSilentAreForgotten(t *testing.T) {
 
 // BenchmarkBeginAndSettle adds keys to a full memory.
 func BenchmarkBeginAndSettle(b *testing.B) {
-	m := lru.NewKeys[int, int, int](lru.KeyOptions{All: 10_000, Age: time.Hour})
+	m := dedup.New[int, int, int](dedup.Options{All: 10_000, Age: time.Hour})
 	owners := []string{"a", "b", "c", "d"}
 	i := 0
 	b.ReportAllocs()

@@ -1,6 +1,10 @@
-package lru
+package dedup
 
-import "time"
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core/lru"
+)
 
 // Verdict is what is known of a key.
 type Verdict uint8
@@ -14,8 +18,8 @@ const (
 	Conflict         // a request with other content has the key
 )
 
-// KeyOptions bound Keys. A bound that is zero does not apply.
-type KeyOptions struct {
+// Options bound [Keys]. A bound that is zero does not apply.
+type Options struct {
 	// Each is the maximum number of settled keys of an owner: beyond it the oldest are
 	// forgotten.
 	Each int
@@ -27,12 +31,12 @@ type KeyOptions struct {
 	Age time.Duration
 }
 
-// Keys has the keys of requests by owner, which tell a repeated request from a new one. K is the type of keys, P of fingerprints, which
-// are equal only for equal contents, and V of what is kept with a key. No bound drops
-// pending keys. Keys start no goroutine and are not safe for concurrent use.
+// Keys has the keys of requests by owner, which tell a repeated request from a new one. K is the type of keys, P of
+// fingerprints, which are equal only for equal contents, and V of what is kept with a key. No bound drops pending
+// keys. Keys start no goroutine and are not safe for concurrent use.
 type Keys[K, P comparable, V any] struct {
 	pending map[ownedKey[K]]request[P, V]
-	settled *Cache[ownedKey[K], request[P, V]]
+	settled *lru.Cache[ownedKey[K], request[P, V]]
 }
 
 // ownedKey is the key of an owner.
@@ -46,9 +50,9 @@ type request[P comparable, V any] struct {
 	value       V
 }
 
-// NewKeys returns Keys that know nothing.
-func NewKeys[K, P comparable, V any](o KeyOptions) *Keys[K, P, V] {
-	return &Keys[K, P, V]{map[ownedKey[K]]request[P, V]{}, New(Options[ownedKey[K], request[P, V]]{
+// New returns Keys that know nothing.
+func New[K, P comparable, V any](o Options) *Keys[K, P, V] {
+	return &Keys[K, P, V]{map[ownedKey[K]]request[P, V]{}, lru.New(lru.Options[ownedKey[K], request[P, V]]{
 		Each: o.Each, Count: o.All, Age: o.Age, Owner: func(k ownedKey[K], _ request[P, V]) string { return k.owner },
 	})}
 }
