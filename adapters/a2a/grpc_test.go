@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"log/slog"
 	"net"
 	"os"
 	"slices"
@@ -236,9 +237,18 @@ func TestAStreamOverGRPCContinuesAfterACursor(t *testing.T) {
 	}
 }
 
+// logged has the lines of a log.
+type logged chan string
+
+func (l logged) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
+
 func TestAReaderOverGRPCThatReadsNothingIsCutOff(t *testing.T) {
 	tier.Full(t, "it waits until a client has read nothing for 30 s")
-	f := start(t, a2a.Options{})
+	cut := make(logged, 8)
+	f := start(t, a2a.Options{Log: slog.New(slog.NewTextHandler(cut, nil))})
 	a := f.agent("shout")
 	conn, err := grpc.NewClient(f.serveGRPC(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -256,10 +266,13 @@ func TestAReaderOverGRPCThatReadsNothingIsCutOff(t *testing.T) {
 		a.say(task, core.Text{Text: strings.Repeat("x", 64<<10)})
 	}
 	a.say(task, core.Done{})
-	for began := time.Now(); f.hub.Counters()["a2a.cut"] == 0; time.Sleep(100 * time.Millisecond) {
-		if time.Since(began) > 2*time.Minute {
-			t.Fatal("got a stream that nobody reads kept, want it cut off")
+	select {
+	case line := <-cut:
+		if !strings.Contains(line, "a stream was cut off") {
+			t.Errorf("got %s logged, want that the stream was cut off", line)
 		}
+	case <-time.After(2 * time.Minute):
+		t.Fatal("got a stream that nobody reads kept, want it cut off")
 	}
 	var last *a2apb.StreamResponse
 	for err == nil {

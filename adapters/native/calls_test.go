@@ -2,18 +2,14 @@ package native_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/native"
 	"github.com/dragoman-hub/dragoman/adapters/native/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
-	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/schemas"
@@ -227,52 +223,6 @@ func TestAToolOfTheHubAsksAnotherAgentBecauseOfTheTask(t *testing.T) {
 			t.Errorf("got %q, want the answer", got)
 		}
 		first.report(id, core.Done{})
-	})
-}
-
-// attendTime is how long who has read the list of questions counts as present.
-const attendTime = question.AttendTime
-
-func TestPeopleAnswerTheQuestionsOfAnAgent(t *testing.T) {
-	withHub(t, func(s *setup) {
-		card := able("agent")
-		card.Capabilities = []string{"ui"}
-		agent, person := s.agent(card), s.peer("person")
-		r := ask("agent", "?")
-		r.Thread = "th"
-		person.call(core.List{What: core.ListQuestions}, wire.With{Watch: true, Thread: "th"})
-		id := person.open(r)
-		ask := func() <-chan string {
-			outcome := make(chan string, 1)
-			go func() {
-				v, err := agent.Call(s.Context(), core.CallTool{Tool: "ask_user", Input: json.RawMessage(`{"question":"Which?","options":[{"label":"red"},{"label":"blue"}]}`)}, wire.With{})
-				outcome <- string(v.Get("output").Raw()) + errorText(err)
-			}()
-			return outcome
-		}
-		outcome := ask()
-		told := person.others()
-		if len(told) != 1 || !strings.Contains(told[0], `"question":"Which?"`) {
-			t.Fatalf("got %v, want the question", told)
-		}
-		_, frame, _ := strings.Cut(told[0], " ")
-		question := text(strictjson.ParseValid([]byte(frame)).Get("question", "id"))
-		person.refused(core.Reply{Question: question, Selected: []string{"green"}}, wire.With{}, core.CodeInvalid)
-		if v := person.call(core.Reply{Question: question, Selected: []string{"red"}}, wire.With{}); string(v.Get("outcome", "answered").Raw()) != "true" {
-			t.Errorf("got %s, want it answered", v.Raw())
-		}
-		if got := <-outcome; got != `{"answered":true,"selected":["red"]}` {
-			t.Errorf("got %s, want red", got)
-		}
-		if told := person.others(); len(told) != 1 || !strings.Contains(told[0], `"outcome":{"answered":true`) {
-			t.Errorf("got %v, want how it ended", told)
-		}
-		person.call(core.List{What: core.ListQuestions}, wire.With{Stop: true, Thread: "th"})
-		<-time.After(attendTime)
-		if got := <-ask(); !strings.HasPrefix(got, "unsupported") {
-			t.Errorf("got %s, want nobody to show the question to", got)
-		}
-		agent.report(id, core.Done{})
 	})
 }
 
@@ -490,99 +440,5 @@ func TestWhoFollowsAllTasksWithPositionsResumesExactly(t *testing.T) {
 		plain := s.peerWith(native.Options{Principal: core.Principal{ID: "plain", Authenticated: true}})
 		plain.refused(core.WatchAll{}, wire.With{Positions: true}, core.CodeNotAuthorized)
 		agent.report(second, core.Done{})
-	})
-}
-
-func TestWhoReadsWhatIsNoLongerKeptIsToldOfTheGap(t *testing.T) {
-	opts := hub.Options{Limits: hub.Limits{FinishedTasks: 1}, Journal: journal.NewMemory(journal.Retention{Bytes: 20_000})}
-	withHubOf(t, opts, func(s *setup) {
-		agent, asker, chief := s.agent(able("agent")), s.peer("asker"), s.peer("chief")
-		from := text(chief.call(core.WatchAll{}, wire.With{Positions: true}).Get("position"))
-		chief.Close()
-		id := asker.open(ask("agent", "?"))
-		for range 40 {
-			agent.report(id, core.Thinking{Text: strings.Repeat("x", 900)})
-		}
-		agent.report(id, core.Done{})
-		asker.take()
-		for range 20 { // the hub drops what has ended from memory once the journal has it
-			agent.report(asker.open(ask("agent", "?")), core.Done{})
-			asker.take()
-			<-time.After(time.Second)
-		}
-
-		reader := s.peer("reader")
-		v := reader.call(core.Read{Task: id}, wire.With{Watch: true})
-		if got := text(v.Get("status", "state")); got != "done" {
-			t.Errorf("got %s, want the status before the gap", v.Raw())
-		}
-		gaps, rest := reader.others(), reader.take()
-		var gap wire.Gap
-		if len(gaps) == 1 {
-			_, frame, _ := strings.Cut(gaps[0], " ")
-			if err := json.Unmarshal([]byte(frame), &gap); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if gap.Task != id || gap.Role != "viewer" || gap.Call == "" || gap.From != 1 || gap.To < 10 || len(rest) != 43-int(gap.To) || rest[len(rest)-1].Event.Body.Kind() != core.KindDone {
-			t.Errorf("got the gap %v and %d events, want the gap from 1 and what comes after it", gaps, len(rest))
-		}
-
-		again := s.peer("again")
-		again.call(core.WatchAll{}, wire.With{After: from})
-		if got := again.others(); len(got) == 0 || !strings.HasPrefix(got[0], "gap {") || !strings.Contains(got[0], `"role":"viewer","call":"`) {
-			t.Errorf("all tasks from a place that is gone: got %v, want a gap", got)
-		}
-	})
-}
-
-func TestASubscriberIsToldOfNoticesThatAreGone(t *testing.T) {
-	withHubOf(t, hub.Options{Limits: hub.Limits{NoticeBytes: 2000}}, func(s *setup) {
-		reader, asker := s.peer("reader"), s.peer("asker")
-		reader.call(core.Subscribe{Topics: []string{"door.*"}}, wire.With{})
-		reader.Close()
-		synctest.Wait() // until the hub knows that it has gone
-		for range 3 {
-			asker.open(core.Request{Intent: core.IntentNotify, To: core.ToHub(), Notice: &core.Notice{Topic: "door.open", Data: json.RawMessage(`"` + strings.Repeat("x", 900) + `"`)}})
-		}
-		again := s.peer("reader")
-		again.call(core.Subscribe{}, wire.With{Resume: true})
-		if got, told := again.others(), again.take(); len(told) != 1 || !slices.Equal(got, []string{`gap {"role":"subscriber","from":1,"to":2}`}) {
-			t.Errorf("got %v and %d notices, want a gap and the one that is kept", got, len(told))
-		}
-	})
-}
-
-func TestAnAgentAsksPeopleNoMoreThanTheyCanAnswer(t *testing.T) {
-	withHub(t, func(s *setup) {
-		card := able("agent")
-		card.Capabilities = []string{"ui"}
-		agent, person := s.raw(newPeer("agent")), s.peer("person")
-		agent.send(`{"call":{"id":"1","act":"join","command":{"card":` + asJSON(card) + `}}}`)
-		agent.next("result")
-		r := ask("agent", "?")
-		r.Thread = "th"
-		person.call(core.List{What: core.ListQuestions}, wire.With{Watch: true, Thread: "th"})
-		id := string(person.open(r))
-		agent.next("event")
-		agent.next("event")
-		agent.send(`{"ask":{"id":"a","task":"` + id + `","question":{"question":7}}}`)
-		agent.wantError(`"id":"a"`, "invalid", "ask: question: ")
-		for i := range 17 {
-			agent.send(fmt.Sprintf(`{"ask":{"id":"q%d","task":"%s","question":{"question":"Which?"}}}`, i, id))
-		}
-		agent.wantError(`"id":"q16"`, "overloaded", "16 questions wait for people already")
-		shown := person.others()
-		if len(shown) != 16 {
-			t.Fatalf("got %d questions, want 16", len(shown))
-		}
-		_, frame, _ := strings.Cut(shown[0], " ")
-		person.call(core.Reply{Question: text(strictjson.ParseValid([]byte(frame)).Get("question", "id")), Text: "red"}, wire.With{})
-		agent.next("result")
-		agent.send(`{"ask":{"id":"again","task":"` + id + `","question":{"question":"Which?"}}}`)
-		if got := person.others(); len(got) != 2 { // how the first ended, and the new one
-			t.Errorf("got %v, want room for a question again", got)
-		}
-		agent.send(`{"event":{"task":"` + id + `","kind":"done","body":{}}}`)
 	})
 }

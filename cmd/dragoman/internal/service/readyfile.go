@@ -49,7 +49,7 @@ type Addresses struct {
 
 // AwaitReady waits until a child has written its ready file.
 func AwaitReady(ctx context.Context, path string) (a Addresses, err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute) // a crowd takes a while
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
