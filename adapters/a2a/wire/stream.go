@@ -65,10 +65,10 @@ var streamObject = &object[StreamResponse]{func(r *StreamResponse) *json.RawMess
 
 // spared is the update of an artifact, read into spare memory if there is some.
 func spared(m member[StreamResponse]) member[StreamResponse] {
-	anew := m.read
+	read := m.read
 	m.read = func(r *StreamResponse, v strictjson.Value) error {
 		if r.spare == nil || v.Absent() {
-			return anew(r, v)
+			return read(r, v)
 		}
 		u := r.spare
 		*u = ArtifactUpdate{Artifact: Artifact{Parts: u.Artifact.Parts[:0]}}
