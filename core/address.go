@@ -1,6 +1,7 @@
 package core
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,6 +15,7 @@ type Reach uint8
 const (
 	_               Reach = iota
 	ReachAgent            // one agent, by id
+	ReachPreference       // the first of several agents that can, by ids in order of preference
 	ReachCapability       // an agent with all the capabilities
 	ReachDomain           // an agent that declared the longest prefix of the domain
 	ReachAny              // any agent that is free
@@ -25,13 +27,16 @@ const (
 	domainPrefix     = "domain:"
 	anyText          = "*"
 	hubText          = "hub"
+	// idSeparator separates the ids of an address by preference.
+	idSeparator = ","
 
 	// maxAddressBytes leaves room for several capabilities.
 	maxAddressBytes = 8 * MaxIDBytes
 )
 
 // Address names the receiver of a request. Its text form is the same everywhere: an agent
-// id, "capability:a,b", "domain:family.calendar", "*" or "hub". The zero Address is unset.
+// id, several in order of preference as "claude,codex", "capability:a,b",
+// "domain:family.calendar", "*" or "hub". The zero Address is unset.
 // Addresses compare with ==.
 type Address struct {
 	reach Reach
@@ -40,6 +45,21 @@ type Address struct {
 
 // ToAgent addresses one agent.
 func ToAgent(id AgentID) Address { return Address{ReachAgent, string(id)} }
+
+// ToPreference addresses the first of several agents that can, in order of preference.
+func ToPreference(ids ...AgentID) Address {
+	if len(ids) == 1 {
+		return ToAgent(ids[0])
+	}
+	var b strings.Builder
+	for i, id := range ids {
+		if i > 0 {
+			b.WriteString(idSeparator)
+		}
+		b.WriteString(string(id))
+	}
+	return Address{ReachPreference, b.String()}
+}
 
 // ToCapability addresses an agent with all of the capabilities.
 func ToCapability(all ...string) Address {
@@ -85,11 +105,29 @@ func ParseAddress(text string) (Address, error) {
 			return Address{}, NewFault(CodeInvalid, "address %s: a part of the domain is empty; write domain:family.calendar", quote(text))
 		}
 		return ToDomain(domain), nil
+	case strings.Contains(text, idSeparator):
+		return parsePreference(text)
 	}
 	if err := CheckAgentID(AgentID(text)); err != nil {
 		return Address{}, err
 	}
 	return ToAgent(AgentID(text)), nil
+}
+
+// parsePreference reads ids in order of preference.
+func parsePreference(text string) (Address, error) {
+	var ids []AgentID
+	for part := range strings.SplitSeq(text, idSeparator) {
+		id := AgentID(strings.TrimSpace(part))
+		if err := CheckAgentID(id); err != nil {
+			return Address{}, NewFault(CodeInvalid, "address %s: %s; write agent ids with commas between them, the preferred one first", quote(text), AsFault(err).Message)
+		}
+		if slices.Contains(ids, id) {
+			return Address{}, NewFault(CodeInvalid, "address %s names %s twice: each agent is asked once", quote(text), id)
+		}
+		ids = append(ids, id)
+	}
+	return ToPreference(ids...), nil
 }
 
 // Reach returns what the address names; zero if it is unset.
@@ -105,6 +143,33 @@ func (a Address) Agent() AgentID {
 	}
 	return AgentID(a.value)
 }
+
+// Agents yields the agent ids of an address by id, the preferred one first; none of any other address.
+func (a Address) Agents() iter.Seq[AgentID] {
+	return func(yield func(AgentID) bool) {
+		switch a.reach {
+		case ReachAgent:
+			yield(AgentID(a.value))
+		case ReachPreference:
+			for id := range strings.SplitSeq(a.value, idSeparator) {
+				if !yield(AgentID(id)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Preferred returns the first of the agent ids of an address by id, else "".
+func (a Address) Preferred() AgentID {
+	for id := range a.Agents() {
+		return id
+	}
+	return ""
+}
+
+// ByID reports whether the address names agents by their ids.
+func (a Address) ByID() bool { return a.reach == ReachAgent || a.reach == ReachPreference }
 
 // Capabilities returns the capabilities of an address by capability, else nil.
 func (a Address) Capabilities() []string {

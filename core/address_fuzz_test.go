@@ -13,7 +13,7 @@ import (
 // text and from JSON, or a short fault that says what to change.
 func FuzzParseAddress(f *testing.F) {
 	for _, text := range []string{
-		"", "*", "hub", "ben", "Ben the 2nd: writer", "capability:write", "capability:write, test", "capability:a,,b", "capability:",
+		"", "*", "hub", "ben", "Ben the 2nd: writer", "capability:write", "capability:write, test", "capability:a,,b", "a,b", "a, b,c", "a,a", ",", "a,*", "capability:",
 		"domain:family.calendar", "domain:a..b", "domain:.", "capability:*", "domain:*", "capability:capability:a", " ben", "ben\n",
 		"capability:a\nb", "domain:\x00", "capability:\xff", "domain:be\xffn", "be\xffn", "hub ", "**", "capability:" + strings.Repeat("a,", 300),
 	} {

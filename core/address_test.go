@@ -40,15 +40,17 @@ func TestAnAddressNamesOneThing(t *testing.T) {
 	type parts struct {
 		reach        core.Reach
 		agent        core.AgentID
+		agents       []core.AgentID
 		capabilities []string
 		domain       string
 	}
 	for text, want := range map[string]parts{
 		"":                       {},
-		"ben":                    {reach: core.ReachAgent, agent: "ben"},
-		"Ben the 2nd: writer":    {reach: core.ReachAgent, agent: "Ben the 2nd: writer"},
+		"ben":                    {reach: core.ReachAgent, agent: "ben", agents: []core.AgentID{"ben"}},
+		"Ben the 2nd: writer":    {reach: core.ReachAgent, agent: "Ben the 2nd: writer", agents: []core.AgentID{"Ben the 2nd: writer"}},
 		"*":                      {reach: core.ReachAny},
 		"hub":                    {reach: core.ReachHub},
+		"claude,codex, Ben":      {reach: core.ReachPreference, agents: []core.AgentID{"claude", "codex", "Ben"}},
 		"capability:write":       {reach: core.ReachCapability, capabilities: []string{"write"}},
 		"capability:write, test": {reach: core.ReachCapability, capabilities: []string{"write", "test"}},
 		"domain:family.calendar": {reach: core.ReachDomain, domain: "family.calendar"},
@@ -59,8 +61,8 @@ func TestAnAddressNamesOneThing(t *testing.T) {
 			t.Errorf("%q: got %v, want no error", text, err)
 			continue
 		}
-		if got := (parts{a.Reach(), a.Agent(), a.Capabilities(), a.Domain()}); got.reach != want.reach || got.agent != want.agent ||
-			got.domain != want.domain || !slices.Equal(got.capabilities, want.capabilities) {
+		if got := (parts{a.Reach(), a.Agent(), slices.Collect(a.Agents()), a.Capabilities(), a.Domain()}); got.reach != want.reach || got.agent != want.agent ||
+			got.domain != want.domain || !slices.Equal(got.agents, want.agents) || !slices.Equal(got.capabilities, want.capabilities) {
 			t.Errorf("%q: got %+v, want %+v", text, got, want)
 		}
 		if got, want := a.IsZero(), text == ""; got != want {
@@ -75,6 +77,9 @@ func TestAnAddressThatCannotBeReadSaysWhatToChange(t *testing.T) {
 		"capability:a,":                          "write capability:a or capability:a,b",
 		"capability:a,,b":                        "a capability is missing",
 		"capability: ":                           "a capability is missing",
+		"a,":                                     "the agent id is empty: choose one; write agent ids with commas between them",
+		"a,hub":                                  "reserved for addresses",
+		"a,b,a":                                  "names a twice: each agent is asked once",
 		"domain:":                                "write domain:family.calendar",
 		"domain:a..b":                            "a part of the domain is empty",
 		"domain:.a":                              "a part of the domain is empty",
@@ -123,7 +128,7 @@ func TestAnAddressIsItsTextInJSON(t *testing.T) {
 }
 
 func TestAnAgentIDMayBeAnyNameThatIsNoOtherAddress(t *testing.T) {
-	for _, id := range []core.AgentID{"a", "ben", "6f1c…", "agent with blanks", "a:b", "a,b", "domains", "@room:server", "日本語のbot", "Привет 2", "한글-봇", "naïve", "🤖", core.AgentID(strings.Repeat("x", 512))} {
+	for _, id := range []core.AgentID{"a", "ben", "6f1c…", "agent with blanks", "a:b", "domains", "@room:server", "日本語のbot", "Привет 2", "한글-봇", "naïve", "🤖", core.AgentID(strings.Repeat("x", 512))} {
 		if err := core.CheckAgentID(id); err != nil {
 			t.Errorf("%q: got %v, want no error", id, err)
 		}
@@ -133,6 +138,7 @@ func TestAnAgentIDMayBeAnyNameThatIsNoOtherAddress(t *testing.T) {
 	}
 	for id, says := range map[core.AgentID]string{
 		"":                                     "is empty: choose one",
+		"a,b":                                  "a comma, which separates the ids of an address",
 		"Hub":                                  "is reserved for addresses",
 		"Capability:x":                         "is reserved for addresses",
 		"sh\u200bout":                          "characters that cannot be seen: remove them",

@@ -25,6 +25,9 @@ type Card struct {
 	// MaxConcurrent is how many tasks the agent runs at once; less than one is unset, and
 	// means one unless an operator sets more.
 	MaxConcurrent int `json:"max_concurrent"`
+	// Fallback are the agents that get a request for this one where it cannot have it, the preferred one
+	// first: see [ReachPreference].
+	Fallback []AgentID `json:"fallback,omitempty"`
 	// Metadata is everything else that the agent sent, verbatim.
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
 }
@@ -38,16 +41,36 @@ func (c Card) Size() int {
 	return n
 }
 
+// OrFallback returns the address of a request for the agent: with the agents that it falls back to, if it names
+// the agent alone.
+func (c Card) OrFallback(to Address) Address {
+	if to.Reach() != ReachAgent || len(c.Fallback) == 0 {
+		return to
+	}
+	return ToPreference(append([]AgentID{c.ID}, c.Fallback...)...)
+}
+
 // Check returns a too_large Fault for a card of more than so many bytes, which names the part
-// to shorten.
+// to shorten, and an invalid Fault for agents that it cannot fall back to.
 func (c Card) Check(limit int) error {
 	size := c.Size()
 	if size <= limit {
-		return nil
+		return c.checkFallback()
 	}
 	parts := c.parts()
 	most := slices.MaxFunc(parts, func(a, b cardPart) int { return cmp.Compare(a.size, b.size) })
 	return NewFault(CodeTooLarge, "the card has %d bytes, the limit is %d (limits.card_bytes): shorten its %s, which take %d", size, limit, most.name, most.size)
+}
+
+// checkFallback returns an invalid Fault for agents that requests cannot fall back to.
+func (c Card) checkFallback() error {
+	if len(c.Fallback) == 0 {
+		return nil
+	}
+	if _, err := ParseAddress(c.OrFallback(ToAgent(c.ID)).String()); err != nil {
+		return NewFault(CodeInvalid, "the fallback of the card: %s", AsFault(err).Message)
+	}
+	return nil
 }
 
 // cardPart is a part of a card and its size in bytes.
@@ -64,7 +87,10 @@ func (c Card) parts() []cardPart {
 		}
 		return n
 	}
-	metadata := 0
+	metadata, fallback := 0, 0
+	for _, id := range c.Fallback {
+		fallback += len(id) + len(`"",`)
+	}
 	for key, value := range c.Metadata {
 		metadata += len(key) + len(value) + len(`"":,`)
 	}
@@ -74,6 +100,7 @@ func (c Card) parts() []cardPart {
 		{"domains", list(c.Domains)},
 		{"tools", list(c.Tools)},
 		{"channels", list(c.Channels)},
+		{"fallback", fallback},
 		{"metadata", metadata},
 	}
 }
@@ -82,8 +109,12 @@ func (c Card) parts() []cardPart {
 // domain prefix that matched, so that the longest wins.
 func (c Card) Answers(to Address) (score int, ok bool) {
 	switch to.Reach() {
-	case ReachAgent:
-		return 0, to.Agent() == c.ID
+	case ReachAgent, ReachPreference:
+		for id := range to.Agents() {
+			if id == c.ID {
+				return 0, true
+			}
+		}
 	case ReachAny:
 		return 0, true
 	case ReachCapability:

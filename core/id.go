@@ -59,11 +59,18 @@ func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 const MaxIDBytes = 512
 
 // CheckAgentID returns an invalid Fault that says what to change if id cannot be the id of
-// an agent: it is empty, longer than [MaxIDBytes], has control characters or line breaks,
-// is written like another kind of [Address], or could be taken for another id: see
-// [lookalike].
+// an agent: it is no name, as [CheckName] says, or has a comma, which separates the ids of an [Address].
 func CheckAgentID(id AgentID) error {
-	s := string(id)
+	if strings.Contains(string(id), idSeparator) {
+		return NewFault(CodeInvalid, "the agent id %s has a comma, which separates the ids of an address: choose another", quote(string(id)))
+	}
+	return CheckName(string(id))
+}
+
+// CheckName returns an invalid Fault that says what to change if s cannot be the name of an agent or a principal:
+// it is empty, longer than [MaxIDBytes], has control characters or line breaks, is written like an [Address] that
+// is no id, or could be taken for another name: see [lookalike].
+func CheckName(s string) error {
 	switch {
 	case s == "":
 		return NewFault(CodeInvalid, "the agent id is empty: choose one")

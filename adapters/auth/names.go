@@ -12,7 +12,7 @@ import (
 const MaxPrincipalBytes = 256
 
 // CheckPrincipal returns an error that says what is allowed if name cannot be the name of a
-// principal. The rules are those of agent ids, since a principal may join under its own
+// principal. The rules are those of agent ids, commas aside, since a principal may join under its own
 // name; besides it is not written as rules write roles, packs and patterns, and none that the hub
 // gives. The error does not repeat the name, which may be a token written in the wrong place.
 func CheckPrincipal(name string) error {
@@ -23,7 +23,7 @@ func CheckPrincipal(name string) error {
 }
 
 func checkName(name string) error {
-	if len(name) > MaxPrincipalBytes || core.CheckAgentID(core.AgentID(name)) != nil || strings.Contains(name, "*") || reservedPrefix(name) {
+	if len(name) > MaxPrincipalBytes || core.CheckName(name) != nil || strings.Contains(name, "*") || reservedPrefix(name) {
 		return fmt.Errorf("principal: want a name of 1 to %d bytes, such as alice, on one line, without control characters or blanks around it, "+
 			"in letters of one script, not beginning with role: or pack:, and none that is an address (hub, *, capability:..., domain:...)", MaxPrincipalBytes)
 	}

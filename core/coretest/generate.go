@@ -162,6 +162,13 @@ func Addresses() *rapid.Generator[core.Address] {
 	name := rapid.StringMatching(`[a-zA-Z0-9_][a-zA-Z0-9_ -]{0,8}[a-zA-Z0-9_]`)
 	return rapid.OneOf(
 		rapid.Map(ids, func(s string) core.Address { return core.ToAgent(core.AgentID(s)) }),
+		rapid.Map(rapid.SliceOfNDistinct(ids, 1, 3, rapid.ID[string]), func(all []string) core.Address {
+			preferred := make([]core.AgentID, len(all))
+			for i, id := range all {
+				preferred[i] = core.AgentID(id)
+			}
+			return core.ToPreference(preferred...)
+		}),
 		rapid.Map(rapid.SliceOfN(name, 1, 3), func(all []string) core.Address { return core.ToCapability(all...) }),
 		rapid.Map(rapid.StringMatching(`[a-z]{1,6}(\.[a-z*]{1,6}){0,3}`), core.ToDomain),
 		rapid.Just(core.ToAny()),

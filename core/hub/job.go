@@ -78,6 +78,7 @@ func (s *Session) report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 		if b.Fault == nil {
 			b.Fault = core.NewFault(core.CodeInternal, "the agent failed without saying why")
 		}
+		s.hub.noteBusy(s, b.Fault)
 		again, err := s.hub.attemptFailed(w.job, s, attempt{agent: s.AgentID()}, b, foreign)
 		if again {
 			s.hub.moveOn(w.job, b.Fault)
@@ -92,6 +93,23 @@ func (s *Session) report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 		return s.conclude(w.job, body, foreign)
 	}
 	return w.job.Report(s.peer(), body, foreign)
+}
+
+// busy is how long an agent wants no other task, and why.
+type busy struct {
+	until time.Time
+	why   *core.Fault
+}
+
+// noteBusy notes until when an agent wants no other task, if it says so: requests that prefer it go to others
+// until then.
+func (h *Hub) noteBusy(s *Session, f *core.Fault) {
+	if f.RetryAfter <= 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.busy = &busy{until: time.Now().Add(f.RetryAfter), why: f}
 }
 
 // notHeld returns why a session that does not have the task may not report on it:

@@ -94,9 +94,10 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 		return nil, err
 	}
 	from := cmp.Or(o.For, s.identity.Principal)
+	req.To = h.withFallback(req.To)
 	causes, hops, denied := s.causes(req.Cause, from)
 	req.Cause = "" // until it is checked
-	if c, ok := h.foreignCause(from, req.To.Agent(), o.Above); ok {
+	if c, ok := h.foreignCause(from, o.Request.To.Agent(), o.Above); ok {
 		causes = longestFirst(append(causes, c))
 	}
 	if len(causes) > 0 {
@@ -143,6 +144,18 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 		return nil, f
 	}
 	return t.Task, f
+}
+
+// withFallback returns the address with the agents that the one it names falls back to.
+func (h *Hub) withFallback(to core.Address) core.Address {
+	if to.Reach() != core.ReachAgent {
+		return to
+	}
+	e, ok := h.roster.Find(to.Agent())
+	if !ok {
+		return to
+	}
+	return e.OrFallback(to)
 }
 
 // start begins a task that its requester can afford.

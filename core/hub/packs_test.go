@@ -92,7 +92,7 @@ func TestAToolNeedsAllItsCapabilities(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.pack("box", packTool("open"), packTool("mail_send", "mail"), packTool("admin_kick", "mail", "admin"))
 		for capabilities, want := range map[string]string{"": "open", "mail": "mail_send open", "admin": "open", "admin,mail": "admin_kick mail_send open"} {
-			a := g.agent("a-"+capabilities, able, skilled(strings.Split(capabilities, ",")...))
+			a := g.agent("a-"+strings.ReplaceAll(capabilities, ",", "-"), able, skilled(strings.Split(capabilities, ",")...))
 			if got := names(a.Tools()); got != ownTools+" "+want {
 				t.Errorf("with %q: got %s, want the hub's own and %s", capabilities, got, want)
 			}

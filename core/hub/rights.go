@@ -34,7 +34,7 @@ func (h *Hub) ofAgent(id core.AgentID) policy.Object {
 // ofTask returns what rights on a task are about: who asked, and the agent that works on it or
 // that it waits for.
 func (h *Hub) ofTask(t *task.Task) policy.Object {
-	return h.ofWork(t.From(), cmp.Or(t.Agent(), t.To().Agent()))
+	return h.ofWork(t.From(), cmp.Or(t.Agent(), t.To().Preferred()))
 }
 
 // ofWork returns what rights on something are about that the owner asked of an agent.

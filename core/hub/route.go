@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -54,16 +55,23 @@ func (c *choice) look() {
 		// A notice may go back along its chain: the limit on hops ends a loop.
 		c.chain.Agents = slices.DeleteFunc(slices.Clone(c.chain.Agents), func(id core.AgentID) bool { return id != j.opener.root().id })
 	}
-	if to := j.To(); to.Reach() == core.ReachAgent {
-		var ok bool
-		if c.named, ok = h.roster.Find(to.Agent()); ok {
-			c.consider(&c.named)
-		}
+	if to := j.To(); to.ByID() {
+		c.lookByID(to)
 	} else {
 		h.roster.Best(to, c.consider)
 	}
 	if c.now == nil && c.later == nil && c.hub == "" {
 		c.hub, c.agent = c.spareHub, c.spare
+	}
+}
+
+// lookByID looks at the agents that the address names, until one has a free slot.
+func (c *choice) lookByID(to core.Address) {
+	for id := range to.Agents() {
+		var ok bool
+		if c.named, ok = c.engine.roster.Find(id); ok && c.consider(&c.named) == roster.Stop {
+			return
+		}
 	}
 }
 
@@ -75,7 +83,7 @@ type choice struct {
 	anywhere bool // agents of other hubs count, too
 	away     bool // those of this hub do not
 
-	named roster.Entry // the agent that the address names
+	named roster.Entry // of the agents that the address names, the one looked at last
 	now   *Session     // the best agent with a free slot
 	later *Session     // the best agent with room in its queue
 	hub   string       // the hub of the best agent, in place of both, if it is another one
@@ -96,7 +104,9 @@ func (c *choice) consider(e *roster.Entry) roster.Verdict {
 		return roster.Continue // to the requester it is not here
 	}
 	if err := c.mayHave(e, about); err != nil {
-		c.refused = err
+		if j.To().Reach() != core.ReachPreference || !errors.Is(err, notAuthorized) {
+			c.refused = err
+		}
 		return roster.Continue
 	}
 	if e.Hub != "" {
@@ -132,6 +142,10 @@ func (c *choice) considerLocal(e *roster.Entry) roster.Verdict {
 	h, j := c.engine, c.job
 	s := sessionOf(e.Member)
 	if c.away || j.triedBy(s) {
+		return roster.Continue
+	}
+	if j.To().Reach() == core.ReachPreference && s.busy != nil && time.Now().Before(s.busy.until) {
+		c.refused = s.busy.why
 		return roster.Continue
 	}
 	if e.Child != nil && e.Child.State == core.ChildFailed {
@@ -182,6 +196,8 @@ func (c *choice) refusal() error {
 			return core.NewFault(core.CodeUnknownAgent, "no agent %q is here", to.Agent())
 		}
 		return core.NewFault(core.CodeUnknownAgent, "no agent %q is here; the nearest: %s", to.Agent(), join(near))
+	case core.ReachPreference:
+		return core.NewFault(core.CodeUnknownAgent, "none of the agents %s is here for you to ask", strings.ReplaceAll(to.String(), ",", ", "))
 	case core.ReachDomain:
 		return core.NewFault(core.CodeUnknownDomain, "no agent serves the domain %q", to.Domain())
 	case core.ReachCapability:

@@ -110,6 +110,7 @@ type Session struct {
 	standby core.AgentID // the id with which it joined OnlyByID, or ""
 	opts    JoinOptions
 	queue   []*job
+	busy    *busy // what it said last; nil if it never did
 	closed  bool
 	refused *core.Fault // why the hub closed it at once; else nil
 	leave   func()      // gives back its connection; nil for a child

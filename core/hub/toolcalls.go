@@ -166,7 +166,7 @@ func runDelegate(s *Session, call string, raw json.RawMessage) (*tool.Result, er
 	if err != nil {
 		return nil, err
 	}
-	agent := cmp.Or(t.Agent(), in.To.Agent()) // another hub may not have told yet who has it
+	agent := cmp.Or(t.Agent(), in.To.Preferred()) // another hub may not have told yet who has it
 	return output(delegateOutput{t.ID(), agent, true}), nil
 }
 

@@ -117,7 +117,11 @@ func CheckTo(text string) error {
 	} else if near != "" {
 		return fmt.Errorf("to: unknown prefix in %q: did you mean %s?", text, near)
 	}
-	if err := checkGlob(text); err != nil {
+	err := checkGlob(text)
+	if err == nil && strings.Contains(text, ",") {
+		err = errors.New("it has a comma: write a list of ids")
+	}
+	if err != nil {
 		return fmt.Errorf("to: no agent has the id %q (%w): write the id of an agent, with * for any characters, capability:NAME, domain:NAME or pack:ID", text, err)
 	}
 	return nil
@@ -148,7 +152,7 @@ func checkGlob(pattern string) error {
 		return fmt.Errorf("it has %d bytes: use at most %d", len(pattern), core.MaxIDBytes)
 	}
 	// A digit may stand beside the letters of every script.
-	return core.CheckAgentID(core.AgentID(strings.ReplaceAll(pattern, "*", "1")))
+	return core.CheckName(strings.ReplaceAll(pattern, "*", "1"))
 }
 
 // Check returns an error that says what to write if the rule can never match, or says nothing.

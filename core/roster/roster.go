@@ -41,7 +41,7 @@ type Entry struct {
 // Answers reports whether the agent matches the address, and how well. Its card
 // decides, unless the agent is OnlyByID.
 func (e Entry) Answers(to core.Address) (score int, ok bool) {
-	if e.OnlyByID && to.Reach() != core.ReachAgent {
+	if e.OnlyByID && !to.ByID() {
 		return 0, false
 	}
 	return e.Card.Answers(to)
@@ -257,15 +257,13 @@ func (r *Roster) Page(after core.AgentID, n int, keep func(*Entry) bool) (page [
 }
 
 // Match returns all agents that answer for the address, best first: see [Roster.Best]. For
-// an address by id it returns the agent whether it accepts work or not.
-func (r *Roster) Match(to core.Address) []Entry {
-	if to.Reach() == core.ReachAgent {
-		if e, ok := r.Get(to.Agent()); ok {
-			return []Entry{e}
+// an address by id it returns the agents whether they accept work or not.
+func (r *Roster) Match(to core.Address) (all []Entry) {
+	for id := range to.Agents() {
+		if e, ok := r.Get(id); ok {
+			all = append(all, e)
 		}
-		return nil
 	}
-	var all []Entry
 	r.Best(to, func(e *Entry) Verdict {
 		all = append(all, *e)
 		return Continue

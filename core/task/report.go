@@ -138,7 +138,7 @@ func (t *Task) Fail(w Worker, failed core.Failed, foreign *core.Foreign) (again 
 	if err := t.checkWorker(w); err != nil {
 		return false, err
 	}
-	if !failed.Fault.Retryable || t.output || t.cancelling || t.attempt > t.store.limits.Retries || t.request.To.Reach() == core.ReachAgent {
+	if t.output || t.cancelling || !t.mayHaveAnother(failed.Fault) {
 		t.append(failed, foreign)
 		return false, nil
 	}
@@ -148,6 +148,18 @@ func (t *Task) Fail(w Worker, failed core.Failed, foreign *core.Foreign) (again 
 	t.limitTo(0)
 	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: time.Now()}
 	return true, nil
+}
+
+// mayHaveAnother reports whether another agent may have the task after a failure. Agents in order of preference
+// are asked once each, also after one that lacks a login or a budget. Callers hold mu.
+func (t *Task) mayHaveAnother(f *core.Fault) bool {
+	switch t.request.To.Reach() {
+	case core.ReachAgent:
+		return false
+	case core.ReachPreference:
+		return f.Retryable || f.Code == core.CodeUnauthenticated || f.Code == core.CodeBudget
+	}
+	return f.Retryable && t.attempt <= t.store.limits.Retries
 }
 
 // Assignment gives a task to an agent.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/client"
 	"github.com/dragoman-hub/dragoman/core"
@@ -160,6 +161,20 @@ func TestAnswersOfAnotherProtocolAreNamed(t *testing.T) {
 			f.serve = tt.serve
 			run(t, client.Options{URL: f.URL}).fails(newTurn(t, "x"), tt.code, tt.about)
 		})
+	}
+}
+
+func TestARemoteAgentSaysWhenToComeAgain(t *testing.T) {
+	for said, want := range map[string]time.Duration{"30": 30 * time.Second, "9999999": 24 * time.Hour, "-5": 0, "soon": 0, "": 0} {
+		f := remote(t, nil)
+		f.serve = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", said)
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+		err := run(t, client.Options{URL: f.URL}).work(newTurn(t, "x"))
+		if got := core.AsFault(err); got.Code != core.CodeRateLimited || got.RetryAfter != want {
+			t.Errorf("Retry-After %q: got %v after %s, want %s after %s", said, err, got.RetryAfter, core.CodeRateLimited, want)
+		}
 	}
 }
 

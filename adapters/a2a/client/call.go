@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
@@ -139,6 +140,8 @@ func (a *Agent) doAt(ctx context.Context, r *remote, end endpoint, c call) (resp
 	var own *wire.Error
 	switch {
 	case err == nil:
+	case resp.StatusCode == http.StatusTooManyRequests:
+		err = rateLimited(what, resp.Header, reason(err))
 	case !errors.As(err, &own):
 		err = core.NewFault(core.CodeInternal, "%s answered what A2A %s does not have (status %d, %s): %s", what, wire.Version, resp.StatusCode, short(media), reason(err))
 	case own.Status == http.StatusUnauthorized, own.Status == http.StatusForbidden:
@@ -146,6 +149,19 @@ func (a *Agent) doAt(ctx context.Context, r *remote, end endpoint, c call) (resp
 	}
 	return response{end: end, result: result}, err
 }
+
+// rateLimited returns the Fault of a request that was refused with 429, with when to come again (RFC 9110,
+// section 10.2.3) if the answer says it in seconds.
+func rateLimited(what string, h http.Header, said string) *core.Fault {
+	f := core.NewFault(core.CodeRateLimited, "%s has a limit on requests: %s", what, said)
+	if seconds, err := strconv.Atoi(h.Get("Retry-After")); err == nil {
+		f.RetryAfter = min(max(0, time.Duration(seconds)*time.Second), longestPause)
+	}
+	return f
+}
+
+// longestPause bounds how long a remote agent that limits requests is passed over.
+const longestPause = 24 * time.Hour
 
 // request returns the HTTP request of a call and its body.
 func (a *Agent) request(ctx context.Context, r *remote, end endpoint, c call) (req *http.Request, body []byte, err error) {

@@ -94,6 +94,20 @@ func TestAskDoesNotWaitForAnAgentOfTheSettingsThatStaysFailed(t *testing.T) {
 	}
 }
 
+func TestAnAgentOfTheSettingsThatCannotAnswerFallsBackToAnother(t *testing.T) {
+	h := newLoggingHub(t, slog.DiscardHandler, func(c *config.Config) {
+		c.Agents = config.Agents{
+			{Name: "kid", Dialect: config.SpeaksText, Process: config.Process{Command: []string{"no-such-program"}}, Fallback: []string{"gone", "cat"}},
+			{Name: "cat", Dialect: config.SpeaksText, Process: config.Process{Command: []string{"cat"}}},
+		}
+	})
+	for _, to := range []string{"kid", "kid,cat", "gone,cat"} {
+		if code, out, stderr := run(t, "ask", "--hub", h.url(), "--wait", to, "hello"); code != command.ExitDone || out != "hello\n" {
+			t.Errorf("asking %s: got %d, %q and %q, want the answer of cat", to, code, out, stderr)
+		}
+	}
+}
+
 func TestAskSaysThatTheAgentIsBusy(t *testing.T) {
 	may := filepath.Join(t.TempDir(), "may-answer")
 	h := newTestHub(t, func(c *config.Config) {

@@ -56,6 +56,9 @@ type Agent struct {
 	Domains       []string `json:"domains,omitempty"`
 	Model         string   `json:"model,omitempty"`
 	MaxConcurrent int      `json:"max_concurrent,omitempty"`
+	// Fallback are the ids of the agents that are asked in its place where it cannot answer, the preferred
+	// one first.
+	Fallback []string `json:"fallback,omitempty"`
 	// Warm is how many processes of pi are kept ready.
 	Warm int `json:"warm,omitempty"`
 	// Auth is the method to authenticate an editor agent with.
@@ -123,6 +126,7 @@ func (a *Agent) settings() *table {
 	add(t, "domains", &a.Domains, nil, "Domains that it is found by.").noCommas()
 	add(t, "model", &a.Model, "", "Model that it uses.")
 	add(t, "max_concurrent", &a.MaxConcurrent, 0, "How many tasks it runs at once. The default is 1.").atLeast(0)
+	add(t, "fallback", &a.Fallback, nil, "Ids of the agents that are asked in its place where it is down, has no room, or refuses for a rate, a quota or a login: the preferred one first.")
 	add(t, "warm", &a.Warm, 0, "How many processes of pi are kept ready.").atLeast(0)
 	add(t, "auth", &a.Auth, "", "Method to authenticate an editor agent with.")
 	add(t, "options", &a.Options, nil, "What the sessions of an editor agent are set to, as NAME=VALUE, such as mode=default: its mode, its model, and other options that it offers.").noCommas()
@@ -165,6 +169,9 @@ func (a *Agent) check(report reporter) {
 		report("name", "missing; give the agent an id")
 	} else if err := core.CheckAgentID(core.AgentID(a.Name)); err != nil {
 		report("name", core.AsFault(err).Message)
+	}
+	if _, err := core.ParseAddress(strings.Join(append([]string{a.Name}, a.Fallback...), ",")); err != nil && len(a.Fallback) > 0 {
+		report("fallback", core.AsFault(err).Message)
 	}
 	if !slices.Contains(supervised, a.Dialect) {
 		report("dialect", "missing; use "+oneOf(supervised))

@@ -15,7 +15,7 @@ func TestAgentsAndPacksAreReadFromTheFile(t *testing.T) {
 agents:
   - {name: gemini, dialect: editor, command: [gemini, --acp], env: [GEMINI_API_KEY], cwd: ., capabilities: [code], max_concurrent: 4, options: [mode=default, "model=a b=c"]}
   - {name: pi, dialect: pi-rpc, command: [pi, --mode, rpc, --no-session], warm: 1}
-  - {name: shout, dialect: text, command: [tr, a-z, A-Z]}
+  - {name: shout, dialect: text, command: [tr, a-z, A-Z], fallback: [pi, far]}
   - {name: far, dialect: a2a, url: "https://example.com/agents/far", token_file: far.token}
 packs:
   - {name: files, command: [npx, -y, "@modelcontextprotocol/server-filesystem", .], timeout: 90s, result_bytes: 1MiB}
@@ -27,7 +27,7 @@ packs:
 	wantAgents := config.Agents{
 		{Name: "gemini", Dialect: "editor", Process: config.Process{Command: []string{"gemini", "--acp"}, Env: []string{"GEMINI_API_KEY"}, Dir: "."}, Capabilities: []string{"code"}, MaxConcurrent: 4, Options: []string{"mode=default", "model=a b=c"}},
 		{Name: "pi", Dialect: "pi-rpc", Process: config.Process{Command: []string{"pi", "--mode", "rpc", "--no-session"}}, Warm: 1},
-		{Name: "shout", Dialect: "text", Process: config.Process{Command: []string{"tr", "a-z", "A-Z"}}},
+		{Name: "shout", Dialect: "text", Process: config.Process{Command: []string{"tr", "a-z", "A-Z"}}, Fallback: []string{"pi", "far"}},
 		{Name: "far", Dialect: "a2a", Remote: config.Remote{URL: "https://example.com/agents/far", TokenFile: "far.token"}},
 	}
 	wantPacks := config.Packs{
@@ -55,6 +55,7 @@ func TestAWrongAgentOrPackIsRefusedWithWhatToChange(t *testing.T) {
 		`agents: [{name: a, dialect: text, comand: [a]}]`:                                          "agents[0].comand: unknown: did you mean command?",
 		`agents: [{name: a, dialect: text, command: "tr a-z A-Z"}]`:                                `agents[0].command: want a list of texts, got "tr a-z A-Z": write [tr, a-z, A-Z]`,
 		`agents: [{name: a, dialect: text, command: [sleep, 5]}]`:                                  "agents[0].command[1]: want text, got 5: put it in quotes",
+		`agents: [{name: a, dialect: text, command: [a], fallback: [b, a]}]`:                       "agents[0].fallback: address \"a,b,a\" names a twice: each agent is asked once",
 		`agents: [{name: a, dialect: text, command: [a], options: [mode=x]}]`:                      "agents[0].options: only editor agents have them: leave them out",
 		`agents: [{name: a, dialect: editor, command: [a], options: [mode]}]`:                      `agents[0].options[0]: want NAME=VALUE, such as mode=default, got "mode"`,
 		`agents: [{name: a, dialect: a2a}]`:                                                        "agents[0].url: want an http or https address",

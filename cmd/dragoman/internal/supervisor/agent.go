@@ -70,6 +70,9 @@ func cardOf(e config.Agent, p agent.Profile) core.Card {
 		ID: core.AgentID(e.Name), Name: e.Name, Dialect: e.Dialect, Domains: e.Domains, Model: e.Model,
 		Capabilities: slices.Clone(e.Capabilities), MaxConcurrent: max(1, e.MaxConcurrent), Features: p.Features, Metadata: maps.Clone(p.Metadata),
 	}
+	for _, id := range e.Fallback {
+		card.Fallback = append(card.Fallback, core.AgentID(id))
+	}
 	for _, c := range p.Capabilities {
 		if !slices.Contains(card.Capabilities, c) {
 			card.Capabilities = append(card.Capabilities, c)
