@@ -2,8 +2,9 @@ package ws
 
 import (
 	"bufio"
-	"context"
+	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -53,18 +54,15 @@ func Accept(w http.ResponseWriter, r *http.Request, opts AcceptOptions) (*Conn, 
 	}
 	maps.Copy(w.Header(), opts.Header)
 
-	// Only the wire outlives this function, not the request with the buffers of net/http.
-	var tapped *wire
-	h := &hijack{ResponseWriter: w, tapped: &tapped}
+	h := &hijack{ResponseWriter: w}
 	c, err := websocket.Accept(h, r, &websocket.AcceptOptions{
 		OriginPatterns: opts.Origins,
 		Subprotocols:   accepted(r, opts),
-		OnPingReceived: func(ctx context.Context, p []byte) bool { return tapped.pinged(ctx, p) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("accept websocket: %w", err)
 	}
-	return newConn(c, tapped, opts.Limits), nil
+	return newConn(c, h.wire, opts.Limits), nil
 }
 
 func refuse(w http.ResponseWriter, code int, text string) {
@@ -129,7 +127,7 @@ func onLoopback(r *http.Request) bool {
 // hijack makes the library use a wire instead of the socket.
 type hijack struct {
 	http.ResponseWriter
-	tapped **wire
+	wire *wire
 }
 
 // Hijack implements [http.Hijacker].
@@ -138,14 +136,14 @@ func (h *hijack) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w := newWire(c, false)
-	*h.tapped = w
-	// Bytes that net/http has read ahead are the beginning of the stream.
-	early, _ := rw.Reader.Peek(rw.Reader.Buffered())
-	w.in.early(early)
-	return wireConn{Conn: c, wire: w}, bufio.NewReadWriter(
-		bufio.NewReaderSize(w, readerBytes),
-		bufio.NewWriterSize(w, writerBytes),
+	h.wire = newWire(c, false)
+	if n := rw.Reader.Buffered(); n > 0 { // net/http has read the beginning of the stream
+		early, _ := rw.Reader.Peek(n)
+		h.wire.in = io.MultiReader(bytes.NewReader(bytes.Clone(early)), c)
+	}
+	return wireConn{Conn: c, wire: h.wire}, bufio.NewReadWriter(
+		bufio.NewReaderSize(h.wire, readerBytes),
+		bufio.NewWriterSize(h.wire, controlBytes),
 	), nil
 }
 

@@ -51,33 +51,28 @@ func newConn(c *websocket.Conn, w *wire, l Limits) *Conn {
 func (c *Conn) Subprotocol() string { return c.ws.Subprotocol() }
 
 // Send implements [link.Conn]: m is sent as one text message.
-func (c *Conn) Send(ctx context.Context, m []byte) error {
-	c.wire.cork()
-	err := c.ws.Write(ctx, websocket.MessageText, m)
-	return c.sent(ctx, err)
-}
+func (c *Conn) Send(ctx context.Context, m []byte) error { return c.SendBatch(ctx, [][]byte{m}) }
 
 // SendBatch implements [link.Batcher]: each message is a frame of its own, and the frames are
 // sent in writes of 64 KiB.
 func (c *Conn) SendBatch(ctx context.Context, ms [][]byte) error {
-	c.wire.cork()
-	for _, m := range ms {
-		if err := c.ws.Write(ctx, websocket.MessageText, m); err != nil {
-			return c.sent(ctx, err)
-		}
+	if ctx.Done() != nil {
+		stop := context.AfterFunc(ctx, func() { _ = c.wire.Close() })
+		defer stop()
 	}
-	return c.sent(ctx, nil)
+	err := c.wire.send(ms)
+	switch {
+	case err == nil || c.closing.Load():
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return c.reasonOf(err)
 }
 
-// sent ends a Send. It replaces an error by that of Receive, if there is one: the peer may
+// reasonOf returns the error of Receive, if there is one, in place of that of a Send: the peer may
 // have sent a reason.
-func (c *Conn) sent(ctx context.Context, err error) error {
-	if flushed := c.wire.uncork(); err == nil {
-		err = flushed
-	}
-	if err == nil || c.closing.Load() || ctx.Err() != nil {
-		return err
-	}
+func (c *Conn) reasonOf(err error) error {
 	t := time.NewTimer(closeFrameWait)
 	defer t.Stop()
 	select {

@@ -52,10 +52,9 @@ func Dial(ctx context.Context, url string, opts DialOptions) (*Conn, error) {
 
 	//nolint:bodyclose // the library has closed it, or uses it for the connection
 	c, resp, err := websocket.Dial(ctx, url, &websocket.DialOptions{
-		HTTPClient:     &tapped,
-		HTTPHeader:     opts.Header,
-		Subprotocols:   opts.Subprotocols,
-		OnPingReceived: func(ctx context.Context, p []byte) bool { return t.wire.pinged(ctx, p) },
+		HTTPClient:   &tapped,
+		HTTPHeader:   opts.Header,
+		Subprotocols: opts.Subprotocols,
 	})
 	if err != nil {
 		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {

@@ -68,7 +68,7 @@ func (c *Conn) Receive(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, c.lost(ctx, err)
 	}
-	buf := borrow()
+	buf := borrow(0)
 	defer giveBack(buf)
 
 	if typ == websocket.MessageBinary && !c.limits.AcceptBinary {
@@ -98,7 +98,7 @@ const headBytes = 4 << 10
 // handOver returns the content of buf for the caller to keep: an exact copy if it is small,
 // and buf itself if it is too large for the pool.
 func handOver(buf *[]byte) []byte {
-	if cap(*buf) <= corkBytes {
+	if cap(*buf) <= writeBytes {
 		return bytes.Clone(*buf)
 	}
 	return *buf

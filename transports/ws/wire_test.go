@@ -1,9 +1,11 @@
 package ws
 
 import (
-	"context"
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -30,130 +32,148 @@ func (s *socket) Write(p []byte) (int, error) {
 
 func (s *socket) Close() error { return nil }
 
-func write(t *testing.T, w *wire, ps ...string) {
+// control writes a frame as the library does.
+func control(t *testing.T, w *wire, frame string) {
 	t.Helper()
-	for _, p := range ps {
-		if n, err := w.Write([]byte(p)); n != len(p) || err != nil {
-			t.Errorf("Write of %d bytes: got %d %v", len(p), n, err)
-		}
+	if n, err := w.Write([]byte(frame)); n != len(frame) || err != nil {
+		t.Errorf("Write of %q: got %d %v", frame, n, err)
 	}
 }
 
-func TestFramesWrittenWhileCorkedAreWrittenTogether(t *testing.T) {
+// send sends messages.
+func send(t *testing.T, w *wire, messages ...string) {
+	t.Helper()
+	var ms [][]byte
+	for _, m := range messages {
+		ms = append(ms, []byte(m))
+	}
+	if err := w.send(ms); err != nil {
+		t.Errorf("send: got %v, want nil", err)
+	}
+}
+
+func TestMessagesAreWrittenTogether(t *testing.T) {
 	s := &socket{}
 	w := newWire(s, false)
-	write(t, w, "a", "b")
-	w.cork()
-	write(t, w, "c", "d", "e")
-	if err := w.uncork(); err != nil {
-		t.Fatal(err)
+	send(t, w, "a")
+	send(t, w, "b", strings.Repeat("c", 126), "")
+	if want := []string{"\x81\x01a", "\x81\x01b\x81\x7e\x00\x7e" + strings.Repeat("c", 126) + "\x81\x00"}; !slices.Equal(s.writes, want) {
+		t.Errorf("writes: got %q, want %q", s.writes, want)
 	}
-	write(t, w, "f")
-	if got, want := strings.Join(s.writes, " "), "a b cde f"; got != want {
-		t.Errorf("writes: got %q, want %q", got, want)
+}
+
+func TestAMessageOfAClientIsMasked(t *testing.T) {
+	s := &socket{}
+	m := strings.Repeat("0123456789", 10_000)
+	send(t, newWire(s, true), m)
+	got := []byte(strings.Join(s.writes, ""))
+	if header := string(got[:2]); header != "\x81\xff" || binary.BigEndian.Uint64(got[2:]) != uint64(len(m)) {
+		t.Fatalf("header: got %x, want that of %d masked bytes", got[:10], len(m))
+	}
+	key, payload := [4]byte(got[10:14]), got[14:]
+	if key == [4]byte{} || string(payload) == m {
+		t.Errorf("key: got %x, want one that masks", key)
+	}
+	if xor(payload, key, 0); string(payload) != m {
+		t.Errorf("unmasked: got %d other bytes, want the %d of the message", len(payload), len(m))
+	}
+}
+
+func TestMessagesAreWrittenInPiecesAndKeepTheirOrder(t *testing.T) {
+	s := &socket{}
+	w := newWire(s, false)
+	large, small := strings.Repeat("L", 3*writeBytes), strings.Repeat("s", 1000)
+	ms, want := []string{"1", large, "2"}, "\x81\x011\x81\x7f\x00\x00\x00\x00\x00\x03\x00\x00"+large+"\x81\x012"
+	for range 100 {
+		ms = append(ms, small)
+		want += "\x81\x7e\x03\xe8" + small
+	}
+	var counted int64
+	s.during = func() { s.during = func() { counted = w.written.Load() } }
+	send(t, w, ms...)
+	if got := strings.Join(s.writes, ""); got != want {
+		t.Errorf("written: got %d bytes, want %d in order", len(got), len(want))
+	}
+	for _, p := range s.writes {
+		if len(p) > writeBytes {
+			t.Errorf("one write: got %d bytes, want at most %d", len(p), writeBytes)
+		}
+	}
+	if first := int64(len(s.writes[0])); counted != first || w.written.Load() != int64(len(want)) {
+		t.Errorf("got %d bytes during the second write and %d in the end, want %d and %d", counted, w.written.Load(), first, len(want))
+	}
+	if n := len(s.writes); n != 6 {
+		t.Errorf("writes: got %d, want 6: what comes before the large one, that in 3 and a bit with what follows, and the rest", n)
 	}
 }
 
 func TestOnlyACloseWhoseReasonIsNotUTF8IsReplaced(t *testing.T) {
-	long := "\x81\x7e\x01\x00" + strings.Repeat("x", 200)
-	huge := "\x82\x7f\x00\x00\x00\x00\x00\x01\x00\x00" + strings.Repeat("x", 60000)
-	for _, tt := range []struct{ writes, want []string }{
-		{[]string{"\x88\x00"}, []string{"\x88\x00"}},
-		{[]string{"\x88\x02\x03\xe8"}, []string{"\x88\x02\x03\xe8"}},
-		{[]string{"\x88\x04\x03\xe8ü"}, []string{"\x88\x04\x03\xe8ü"}},
-		{[]string{"\x88\x03\x03\xe8\xff"}, []string{"\x88\x02\x03\xef"}},
-		{[]string{"\x88\x83\x01\x02\x03\x04\x02\xea\xfc"}, []string{"\x88\x82\x00\x00\x00\x00\x03\xef"}}, // 0xff, masked
-		{[]string{"\x88\x83\x01\x02\x03\x04\x02\xea\x62"}, []string{"\x88\x83\x01\x02\x03\x04\x02\xea\x62"}},
-		{[]string{"\x8a\x03\x03\xe8\xff"}, []string{"\x8a\x03\x03\xe8\xff"}}, // a pong
-		{[]string{long, "\x88\x03\x03\xe8\xff", strings.Repeat("x", 51), "\x88\x03\x03\xe8\xff"}, []string{long, "\x88\x03\x03\xe8\xff", strings.Repeat("x", 51), "\x88\x02\x03\xef"}},
-		{[]string{huge, "\x88\x03\x03\xe8\xff"}, []string{huge, "\x88\x03\x03\xe8\xff"}}, // not the end of the message
+	for _, tt := range []struct{ frame, want string }{
+		{"\x88\x00", ""},
+		{"\x88\x02\x03\xe8", ""},
+		{"\x88\x04\x03\xe8ü", ""},
+		{"\x88\x03\x03\xe8\xff", "\x88\x02\x03\xef"},
+		{"\x88\x83\x01\x02\x03\x04\x02\xea\x62", ""},
+		{"\x8a\x03\x03\xe8\xff", ""}, // a pong
 	} {
 		s := &socket{}
-		write(t, newWire(s, false), tt.writes...)
-		if !slices.Equal(s.writes, tt.want) {
-			t.Errorf("%.40q: got %.60q, want %.60q", tt.writes, s.writes, tt.want)
+		control(t, newWire(s, false), tt.frame)
+		if got, want := s.writes[0], cmp.Or(tt.want, tt.frame); got != want {
+			t.Errorf("%q: got %q, want %q", tt.frame, got, want)
 		}
+	}
+	s := &socket{}
+	control(t, newWire(s, true), "\x88\x83\x01\x02\x03\x04\x02\xea\xfc") // 0xff, masked
+	got := []byte(s.writes[0])
+	if len(got) != 8 || string(got[:2]) != "\x88\x82" {
+		t.Fatalf("a masked one: got %x, want a masked close of two bytes", got)
+	}
+	if xor(got[6:], [4]byte(got[2:6]), 0); string(got[6:]) != "\x03\xef" {
+		t.Errorf("a masked one: got the code %x, want 1007", got[6:])
 	}
 }
 
-func TestWhatWasWrittenIsCountedDuringAWrite(t *testing.T) {
+func TestControlFramesDuringAWriteFollowIt(t *testing.T) {
+	const ping, old, pong = "\x89\x01p", "\x8a\x03old", "\x8a\x02hi"
 	s := &socket{}
 	w := newWire(s, false)
-	var during int64
-	s.during = func() { s.during = func() { during = w.written.Load() } }
-	write(t, w, strings.Repeat("L", 3*corkBytes))
-	if during != corkBytes || w.written.Load() != 3*corkBytes {
-		t.Errorf("got %d bytes during the second piece and %d in the end, want %d and %d", during, w.written.Load(), corkBytes, 3*corkBytes)
+	control(t, w, ping)
+	s.writes = nil
+	s.during = func() {
+		for _, frame := range []string{old, ping, pong} {
+			control(t, w, frame)
+		}
+		if len(s.writes) != 1 {
+			t.Errorf("during the write: got %q written, want the message alone", s.writes)
+		}
+		s.during = func() { control(t, w, old) } // while those are written
+	}
+	send(t, w, "m")
+	if want := []string{"\x81\x01m", ping + pong, old}; !slices.Equal(s.writes, want) {
+		t.Errorf("writes: got %q, want %q: of the pongs the last", s.writes, want)
+	}
+	if len(w.writing) > 0 {
+		t.Error("after it: got a write that has not ended")
 	}
 }
 
-func TestCorkedFramesAreBoundedAndKeepTheirOrder(t *testing.T) {
+func TestNothingFollowsAClose(t *testing.T) {
 	s := &socket{}
 	w := newWire(s, false)
-	large, small := strings.Repeat("L", corkBytes), strings.Repeat("s", 1000)
-	w.cork()
-	write(t, w, "1", large, "2")
-	for range 100 {
-		write(t, w, small)
+	s.during = func() { control(t, w, "\x8a\x00") }
+	control(t, w, "\x88\x02\x03\xe8")
+	if err := w.send([][]byte{[]byte("late")}); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("send: got %v, want net.ErrClosed", err)
 	}
-	if err := w.uncork(); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := strings.Join(s.writes, ""), "1"+large+"2"+strings.Repeat(small, 100); got != want {
-		t.Errorf("written: got %d bytes, want %d in order", len(got), len(want))
-	}
-	if len(s.writes) != 4 {
-		t.Errorf("writes: got %d, want 4: what came before the large one, the large one, and twice 64 KiB", len(s.writes))
-	}
-	for _, p := range s.writes {
-		if len(p) > corkBytes {
-			t.Errorf("one write: got %d bytes, want at most %d", len(p), corkBytes)
-		}
+	if len(s.writes) != 1 {
+		t.Errorf("got %q, want the close alone", s.writes)
 	}
 }
 
-func TestAPingDuringAWriteIsAnsweredAfterIt(t *testing.T) {
-	for _, tt := range []struct {
-		client bool
-		pong   string
-	}{{false, "\x8a\x02hi"}, {true, "\x8a\x82\x00\x00\x00\x00hi"}} {
-		s := &socket{}
-		w := newWire(s, tt.client)
-		if !w.pinged(context.Background(), []byte("idle")) {
-			t.Error("a ping without a write: got it held, want it left to the library")
-		}
-		w.cork()
-		write(t, w, "frame")
-		s.during = func() {
-			for _, p := range []string{"old", "hi"} {
-				if w.pinged(context.Background(), []byte(p)) {
-					t.Error("a ping during a write: got it left to the library, want it held")
-				}
-			}
-		}
-		if err := w.uncork(); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := strings.Join(s.writes, "|"), "frame|"+tt.pong; got != want {
-			t.Errorf("writes: got %q, want the frame and the pong to the last ping %q", got, want)
-		}
-		if !w.pinged(context.Background(), nil) {
-			t.Error("a ping after the write: got it held, want it left to the library")
-		}
-	}
-}
-
-func TestAFailedWriteIsReportedAndLeavesNoPong(t *testing.T) {
+func TestAFailedWriteIsReported(t *testing.T) {
 	broken := errors.New("broken")
-	s := &socket{err: broken}
-	w := newWire(s, false)
-	w.cork()
-	write(t, w, "frame")
-	s.during = func() { w.pinged(context.Background(), []byte("hi")) }
-	if err := w.uncork(); !errors.Is(err, broken) {
-		t.Errorf("uncork: got %v, want the error of the write", err)
-	}
-	if len(s.writes) != 1 || !w.failed.Load() {
-		t.Errorf("after it: got writes %q and failed %v, want one write and true", s.writes, w.failed.Load())
+	w := newWire(&socket{err: broken}, false)
+	if err := w.send([][]byte{[]byte("m")}); !errors.Is(err, broken) || !w.failed.Load() {
+		t.Errorf("send: got %v and failed %v, want the error of the write and true", err, w.failed.Load())
 	}
 }
