@@ -91,13 +91,14 @@ var table = []row{
 
 	{
 		from: []string{"transports/grpcserver/..."},
-		own:  []string{"core", "core/link"},
+		own:  []string{"core", "core/link", "transports/connlimit"},
 		lib:  []string{"google.golang.org/grpc", "google.golang.org/protobuf"},
 	},
 	{from: []string{"transports/ws/..."}, own: []string{"core", "core/link"}, lib: []string{"github.com/coder/websocket"}},
 	{from: []string{"transports/stdio/..."}, own: []string{"core", "core/edge", "core/link", "core/procgroup"}, lib: []string{"golang.org/x/sys/unix"}}, // who is at the other end of a socket, on macOS
 	{from: []string{"transports/bus/..."}, own: []string{"core/cluster", "core/link"}},
-	{from: []string{"transports/web/..."}, own: []string{"core", "core/edge", "core/link", "core/memory"}, lib: []string{"github.com/go-chi/chi/v5"}},
+	{from: []string{"transports/web/..."}, own: []string{"core", "core/edge", "core/link", "core/memory", "transports/connlimit"}, lib: []string{"github.com/go-chi/chi/v5"}},
+	{from: []string{"transports/connlimit"}},
 
 	// What a connection presents becomes a principal here, for all dialects.
 	{

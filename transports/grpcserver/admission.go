@@ -28,13 +28,13 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (_ context.Context, er
 		if !known {
 			method = unknownMethod
 		}
-		conn := connectionOf(ctx)
+		conn := peerOf(ctx)
 		admitted, err := s.admit(ctx, method)
 		if err != nil {
 			conn.refuse()
 			return ctx, err
 		}
-		conn.prove()
+		conn.Prove()
 		ctx = admitted
 	}
 	if oneRequest {

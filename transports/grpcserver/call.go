@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // Everything that a call passes before its handler is one function and one wrapper of its
@@ -21,14 +22,14 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		return err
 	}
 	defer leave()
-	return handler(srv, &call{ss, !info.IsClientStream, bounded{bound: s.boundOf(info.FullMethod)}})
+	return handler(srv, &call{ss, !info.IsClientStream, s.opts.limitOf(info.FullMethod)})
 }
 
 // unary is the interceptor of unary calls.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
 	defer s.recovered(info.FullMethod, &err)
 	arrived(ctx)
-	if err := check(req, s.boundOf(info.FullMethod)); err != nil {
+	if err := check(req, s.opts.limitOf(info.FullMethod)); err != nil {
 		return nil, err
 	}
 	return handler(ctx, req)
@@ -38,30 +39,32 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 // messages that are received.
 type call struct {
 	grpc.ServerStream
-	one  bool    // it has one request
-	next bounded // what is being received
+	one   bool // it has one request
+	limit int
 }
 
 // RecvMsg implements [grpc.ServerStream].
 func (c *call) RecvMsg(m any) error {
-	err := c.receive(m)
-	if c.one && err == nil {
+	if err := c.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	if c.one {
 		arrived(c.Context())
 	}
-	return err
+	return check(m, c.limit)
 }
 
-func (c *call) receive(m any) error {
-	if c.next.bound == 0 {
-		return c.ServerStream.RecvMsg(m)
+// check refuses a message that is over the limit of its method, with the error of grpc-go, which has one limit for all
+// methods.
+func check(m any, limit int) error {
+	if size := proto.Size(m.(proto.Message)); size > limit {
+		return tooLargeStatus(size, limit)
 	}
-	c.next.message = m
-	err := c.ServerStream.RecvMsg(&c.next)
-	c.next.message = nil
-	if err == nil && c.next.size > c.next.bound {
-		return tooLargeStatus(c.next.size, c.next.bound)
-	}
-	return err
+	return nil
+}
+
+func tooLargeStatus(size, limit int) error {
+	return status.Errorf(codes.ResourceExhausted, "grpc: received message larger than max (%d vs. %d)", size, limit)
 }
 
 // releaseBuiltin ends the streams of health and reflection when Stop begins; otherwise each

@@ -128,9 +128,17 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// limitOf returns the limit for messages that a method receives.
+func (o *Options) limitOf(method string) int { return max(o.MaxMessageBytes, o.Larger[method]) }
+
 // server returns the options for grpc-go.
 func (o Options) server() []grpc.ServerOption {
+	largest := o.MaxMessageBytes
+	for method := range o.Larger {
+		largest = max(largest, o.limitOf(method))
+	}
 	return []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(largest),
 		grpc.MaxHeaderListSize(uint32(o.MaxHeaderBytes)),
 		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),
 		grpc.ConnectionTimeout(o.ConnectTimeout),

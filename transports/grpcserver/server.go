@@ -21,9 +21,7 @@ const handlerGrace = 5 * time.Second
 
 // Server is a gRPC server. Make one with New.
 type Server struct {
-	opts Options
-	// largest is the largest limit of any method.
-	largest int
+	opts    Options
 	grpc    *grpc.Server
 	health  *health.Server
 	watches atomic.Int32 // of the health
@@ -35,7 +33,7 @@ type Server struct {
 	stop     context.CancelFunc
 
 	mu        sync.Mutex
-	listeners []*connLimiter
+	listeners []*limited
 }
 
 // New returns a server with grpc.health.v1 and reflection. Further services can be
@@ -43,9 +41,8 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{opts: o.withDefaults(), health: health.NewServer(), methods: map[string]bool{}}
 	s.stopping, s.stop = context.WithCancel(context.Background())
-	s.largest = s.opts.largest()
 	s.grpc = grpc.NewServer(append(s.opts.server(),
-		grpc.Creds(handshake{s.opts.credentials(), s}), grpc.InTapHandle(s.tap), grpc.MaxRecvMsgSize(s.largest), grpc.ForceServerCodecV2(newCodec()), grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream))...)
+		grpc.Creds(handshake{s.opts.credentials()}), grpc.InTapHandle(s.tap), grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream))...)
 	builtin := registrar(func(desc *grpc.ServiceDesc, impl any) {
 		s.learn(desc)
 		s.grpc.RegisterService(desc, impl)
@@ -96,10 +93,7 @@ func (s *Server) MaxMessageBytes() int { return s.opts.MaxMessageBytes }
 // returns nil when everything has ended. It closes l. It may be called for several
 // listeners; MaxConnections applies to each.
 func (s *Server) Serve(l net.Listener) error {
-	c := &connLimiter{Listener: l, opts: &s.opts}
-	if s.opts.Admit != nil {
-		c.share = min(s.opts.MaxUnauthenticated, s.opts.MaxConnections)
-	}
+	c := newLimited(l, &s.opts)
 	s.mu.Lock()
 	s.listeners = append(s.listeners, c)
 	s.mu.Unlock()
@@ -108,18 +102,6 @@ func (s *Server) Serve(l net.Listener) error {
 		return nil
 	}
 	return err
-}
-
-// accepted returns the connection that a listener has accepted as conn.
-func (s *Server) accepted(conn net.Conn) *connection {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range s.listeners {
-		if one := l.find(conn); one != nil {
-			return one
-		}
-	}
-	return &connection{Conn: conn}
 }
 
 // Stop reports every service as not serving, accepts no more calls and waits for open ones.
@@ -140,7 +122,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	for _, c := range s.listeners {
-		c.closeAll()
+		c.CloseAll()
 	}
 	s.mu.Unlock()
 	s.grpc.Stop()

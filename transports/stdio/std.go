@@ -13,7 +13,7 @@ func Files(in, out *os.File, opts Options) *Conn {
 	var r io.ReadCloser = in
 	var w io.WriteCloser = out
 	if !pollable(in) {
-		r = &blockingReader{f: in, closed: make(chan struct{})}
+		r = newBlockingReader(in)
 	}
 	if !pollable(out) {
 		w = &blockingWriter{f: out, closed: make(chan struct{})}
@@ -24,76 +24,24 @@ func Files(in, out *os.File, opts Options) *Conn {
 // pollable reports whether closing f wakes its readers and writers.
 func pollable(f *os.File) bool { return f.SetDeadline(time.Time{}) == nil }
 
-// blockingReader reads a file that cannot be woken, in a goroutine that starts with the first
-// Read and ends with the file.
+// blockingReader reads a file that cannot be woken, in a goroutine that ends with the file.
 type blockingReader struct {
-	f       io.ReadCloser
-	start   sync.Once
-	close   sync.Once
-	closed  chan struct{}
-	results chan readResult
-	current readResult // the data that was not returned yet
+	*io.PipeReader
+	f io.Closer
 }
 
-// readResult is the result of one read. next requests another.
-type readResult struct {
-	b    []byte
-	err  error
-	next chan<- struct{}
-}
-
-// Read implements io.Reader.
-func (r *blockingReader) Read(p []byte) (int, error) {
-	r.start.Do(func() {
-		r.results = make(chan readResult)
-		go r.run()
-	})
-	if len(r.current.b) == 0 {
-		if r.current.err != nil {
-			return 0, r.current.err
-		}
-		if r.current.next != nil {
-			r.current.next <- struct{}{}
-			r.current.next = nil
-		}
-		select {
-		case r.current = <-r.results:
-		case <-r.closed:
-			return 0, os.ErrClosed
-		}
-	}
-	n := copy(p, r.current.b)
-	r.current.b = r.current.b[n:]
-	if len(r.current.b) == 0 {
-		return n, r.current.err
-	}
-	return n, nil
-}
-
-func (r *blockingReader) run() {
-	b := make([]byte, readBytes)
-	next := make(chan struct{}, 1)
-	for {
-		n, err := r.f.Read(b)
-		select {
-		case r.results <- readResult{b[:n], err, next}:
-		case <-r.closed:
-			return
-		}
-		if err != nil {
-			return
-		}
-		select {
-		case <-next:
-		case <-r.closed:
-			return
-		}
-	}
+func newBlockingReader(f io.ReadCloser) blockingReader {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, f)
+		w.CloseWithError(err)
+	}()
+	return blockingReader{r, f}
 }
 
 // Close implements io.Closer. The file is closed when its read ends.
-func (r *blockingReader) Close() error {
-	r.close.Do(func() { close(r.closed) })
+func (r blockingReader) Close() error {
+	_ = r.PipeReader.Close()
 	return r.f.Close()
 }
 

@@ -5,7 +5,7 @@ import "os"
 // Std returns a Conn over stdin and stdout of this process, which Close leaves open: to close one
 // of them would wait for what reads it. Nothing else may use them meanwhile.
 func Std(opts Options) (*Conn, error) {
-	in := &blockingReader{f: lent{os.Stdin}, closed: make(chan struct{})}
+	in := newBlockingReader(lent{os.Stdin})
 	out := &blockingWriter{f: lent{os.Stdout}, closed: make(chan struct{})}
 	return New(in, out, opts), nil
 }

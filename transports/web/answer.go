@@ -16,11 +16,9 @@ type answer struct {
 	http.ResponseWriter
 	rc      *http.ResponseController // of the wrapped ResponseWriter
 	timeout time.Duration
-	stream  func()       // called at the first Flush
-	leave   func()       // called at a Hijack
-	visit   *visit       // its connection; nil if nobody has to authenticate
-	body    *body        // of the request; nil for none
-	conn    *limitedConn // that gathers what is written between two Flushes; nil for none
+	stream  func() // called at the first Flush
+	leave   func() // called at a Hijack
+	body    *body  // of the request; nil for none
 
 	begun     bool // something was written
 	sealed    bool // the server has answered; what the handler writes is dropped
@@ -56,9 +54,6 @@ func (a *answer) Write(p []byte) (n int, err error) {
 		return len(p), nil
 	}
 	a.start()
-	if a.streaming {
-		a.conn.gather()
-	}
 	for {
 		a.arm()
 		m, err := a.ResponseWriter.Write(p[n:min(len(p), n+pieceBytes)])
@@ -93,16 +88,11 @@ func (a *answer) FlushError() error {
 	}
 	a.start()
 	a.arm()
-	err := a.rc.Flush()
-	if wrong := a.conn.scatter(); err == nil {
-		err = wrong
-	}
-	return err
+	return a.rc.Flush()
 }
 
 // Hijack passes the connection to the caller, who is then responsible for it.
 func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	_ = a.conn.scatter() // what cannot be sent is noticed at the next write
 	conn, rw, err := a.rc.Hijack()
 	if err == nil {
 		a.start()
@@ -144,7 +134,6 @@ func (a *answer) finish() {
 		a.start()
 		a.own = false
 		a.arm()
-		_ = a.conn.scatter() // the rest, which net/http writes, notices what is wrong
 	}
 }
 

@@ -1,10 +1,13 @@
 package web_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -151,6 +154,34 @@ func TestAClientThatDoesNotReadIsDisconnected(t *testing.T) {
 	io.WriteString(conn, "GET /flood HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	if err := <-ended; !isTimeout(err) {
 		t.Errorf("Write: got %v, want a timeout", err)
+	}
+}
+
+// A client that has not read for too long gets nothing more, above all no end: it would take that for
+// a part of what is missing.
+func TestAStreamThatWasCutGetsNoEnd(t *testing.T) {
+	over := make(chan error)
+	s := web.New(web.Options{WriteTimeout: 50 * time.Millisecond})
+	s.Router().Get("/stream", func(w http.ResponseWriter, _ *http.Request) {
+		rc := http.NewResponseController(w)
+		err := rc.Flush()
+		for err == nil {
+			if _, err = w.Write(bytes.Repeat([]byte("x"), 20000)); err == nil {
+				err = rc.Flush()
+			}
+		}
+		over <- err
+	})
+	conn, _ := dial(t, serveOn(t, s, listen(t)))
+	if _, err := io.WriteString(conn, "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-over; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v, want that the client reads too slowly", err)
+	}
+	all, _ := io.ReadAll(conn) // it may be reset
+	if bytes.HasSuffix(all, []byte("0\r\n\r\n")) {
+		t.Errorf("got an end behind %d bytes, want none", len(all))
 	}
 }
 

@@ -67,8 +67,7 @@ func (s *Server) Router() chi.Router { return s.router }
 // then it returns nil. It closes l. It may be called for several listeners; MaxConnections
 // applies to each.
 func (s *Server) Serve(l net.Listener) error {
-	d := newConnLimiter(l, s)
-	defer d.wg.Wait()
+	d := newListener(l, &s.opts)
 	defer d.Close()
 	var err error
 	if s.opts.TLS != nil {
@@ -116,11 +115,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	r, stream, release := untilStop(s.stopping, r)
 	defer release()
-	v, _ := r.Context().Value(visitKey{}).(*visit) // nil without authentication
-	v.begin()
-	defer v.end()
+	c := r.Context().Value(connKey{}).(*conn)
+	c.Serve(true)
+	defer c.Serve(false)
 	a := &answer{
-		ResponseWriter: w, rc: http.NewResponseController(w), timeout: s.opts.WriteTimeout, stream: stream, leave: leave, visit: v, conn: connOf(r),
+		ResponseWriter: w, rc: http.NewResponseController(w), timeout: s.opts.WriteTimeout, stream: stream, leave: leave,
 		head: s.hasHead(r), options: r.Method == http.MethodOptions,
 	}
 	defer a.finish()
@@ -129,6 +128,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	defer b.release()
 	defer b.leave()
 	defer s.recovered(a, r)
+	if !c.admits(a, r, s.opts.Always) {
+		return
+	}
 	if denied := s.guard.host(r); denied != nil {
 		s.deny(a, r, denied)
 		return
