@@ -100,7 +100,7 @@ func joinCovenSharing(share int) joinFunc {
 			calls = wire.NewCovenControlClient(cc) // open until the process ends
 		}
 		joined++
-		conn, err := grpcserver.Open(ctx, calls.AgentStream, grpcserver.OpenOptions{})
+		conn, err := grpcserver.Open(ctx, calls.AgentStream)
 		if err != nil {
 			return err
 		}

@@ -70,7 +70,7 @@ func TestOpenSendsTheMetadataOfItsContextAndOutlivesIt(t *testing.T) {
 		}}
 	})
 	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(testContext(t), "x-name", "ada"))
-	c, err := grpcserver.Open(ctx, chat(dial(t, addr, grpcserver.DialOptions{})), grpcserver.OpenOptions{})
+	c, err := grpcserver.Open(ctx, chat(dial(t, addr, grpcserver.DialOptions{})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 	_, addr := serve(t, grpcserver.Options{}, nothing)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if c, err := grpcserver.Open(ctx, chat(dial(t, addr, grpcserver.DialOptions{})), grpcserver.OpenOptions{}); err == nil {
+	if c, err := grpcserver.Open(ctx, chat(dial(t, addr, grpcserver.DialOptions{}))); err == nil {
 		c.Close(link.Reason{Cause: link.Normal})
 		t.Error("got nil, want an error")
 	}

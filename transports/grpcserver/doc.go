@@ -36,8 +36,8 @@
 // are not read beyond 256 bytes.
 //
 // What a peer may have in flight is its flow-control window, which is fixed
-// ([Options].Window) and does not grow with the bandwidth as it does by default in grpc-go.
+// (256 KiB) and does not grow with the bandwidth as it does by default in grpc-go.
 // At most 64 KiB and one message of a stream wait to be written. A stream that is closed
 // because its peer reads nothing keeps that much until the peer reads again or its
-// connection ends; it holds no goroutine, but it counts against [Options].MaxStreams.
+// connection ends; it holds no goroutine, but it counts among the 128 of the connection.
 package grpcserver

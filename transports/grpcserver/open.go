@@ -18,27 +18,18 @@ import (
 // half-closed.
 const halfCloseTimeout = time.Second
 
-// OpenOptions are the settings of a client stream. A zero field means its default.
-type OpenOptions struct {
-	// MaxMessageBytes is the largest message that is sent; default 4 MiB.
-	MaxMessageBytes int
-	// Call are options for gRPC.
-	Call []grpc.CallOption
-}
-
 // Open calls a bidirectional method of generated code, such as client.AgentStream, and
 // returns a link.Conn over the stream. The metadata of ctx is sent; otherwise ctx only
 // bounds the opening. Open does not wait for the server's answer: the first Receive reports
-// a refusal. The resources of the Conn are freed when it is closed or Receive has returned
+// a refusal. A message of more than 4 MiB is not sent. The resources of the Conn are freed when it is closed or Receive has returned
 // an error.
 func Open[Out, In any](
 	ctx context.Context,
 	method func(context.Context, ...grpc.CallOption) (grpc.BidiStreamingClient[Out, In], error),
-	o OpenOptions,
 ) (*Stream[In, Out], error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	opening := context.AfterFunc(ctx, cancel)
-	cs, err := method(life, o.Call...)
+	cs, err := method(life)
 	if err == nil && !opening() {
 		err = ctx.Err()
 	}
@@ -51,7 +42,7 @@ func Open[Out, In any](
 		cancel: cancel,
 		ended:  make(chan struct{}),
 	}
-	s := newStream(c.recv, c.send, answered, or(o.MaxMessageBytes, DefaultMaxMessageBytes))
+	s := newStream(c.recv, c.send, answered, DefaultMaxMessageBytes)
 	s.finish = c.finish
 	return s, nil
 }

@@ -16,6 +16,20 @@ import (
 // other languages.
 const DefaultMaxMessageBytes = 4 << 20
 
+const (
+	// maxHeaderBytes is the maximum size of the metadata of a call, uncompressed.
+	maxHeaderBytes = 64 << 10
+	// maxStreams is the maximum number of open calls of a connection.
+	maxStreams = 128
+	// idleTime is how long a connection without calls is kept.
+	idleTime = 15 * time.Minute
+	// window is the flow control window of each stream and connection.
+	window = 256 << 10
+	// bufferBytes is the size of the buffers that come from a pool while a connection reads or writes. With TLS, and
+	// outside Linux, the one to read is kept all the time.
+	bufferBytes = 8 << 10
+)
+
 // Options are the settings of a Server. A zero field means its default.
 type Options struct {
 	// MaxMessageBytes is the largest message in either direction; default 4 MiB.
@@ -23,9 +37,6 @@ type Options struct {
 	// Larger has higher limits for requests, by the full name of a method: for services
 	// with a better error message for a large request.
 	Larger map[string]int
-	// MaxHeaderBytes is the maximum size of the metadata of a call, uncompressed; default
-	// 64 KiB.
-	MaxHeaderBytes int
 	// MaxConnections is the maximum number of open connections; default 4096. Others are
 	// closed as soon as they are accepted.
 	MaxConnections int
@@ -37,15 +48,11 @@ type Options struct {
 	MaxUnauthenticated int
 	// AuthTimeout is how long a connection may be without such a call; default 10 s.
 	AuthTimeout time.Duration
-	// MaxStreams is the maximum number of open calls of a connection; default 128.
-	MaxStreams int
 
 	// ConnectTimeout is how long the handshake of a connection may take; default 10 s.
 	ConnectTimeout time.Duration
 	// BodyTimeout is how long the request of a call may take that has only one; default 30 s.
 	BodyTimeout time.Duration
-	// IdleTimeout is how long a connection without calls is kept; default 15 min.
-	IdleTimeout time.Duration
 	// PingEvery is how long a connection may be silent before it is pinged; default 15 s.
 	PingEvery time.Duration
 	// PingTimeout is how long the answer may take before the connection is closed; default
@@ -54,14 +61,6 @@ type Options struct {
 	// MinClientPing is the shortest interval at which a client may ping, with or without an
 	// open call; default 5 s. A client that pings faster is disconnected.
 	MinClientPing time.Duration
-
-	// Window is the flow control window of each stream and connection; default 256 KiB, at
-	// least 64 KiB.
-	Window int
-	// ReadBuffer and WriteBuffer are the sizes of buffers that come from a pool while a
-	// connection reads or writes; default 8 KiB. With TLS, and outside Linux, the read
-	// buffer is kept all the time.
-	ReadBuffer, WriteBuffer int
 
 	// TLS, if set, is required of every client.
 	TLS *tls.Config
@@ -99,20 +98,14 @@ func or[T comparable](v, d T) T {
 // withDefaults returns o with defaults in place of zeros.
 func (o Options) withDefaults() Options {
 	o.MaxMessageBytes = or(o.MaxMessageBytes, DefaultMaxMessageBytes)
-	o.MaxHeaderBytes = or(o.MaxHeaderBytes, 64<<10)
 	o.MaxConnections = or(o.MaxConnections, 4096)
-	o.MaxStreams = or(o.MaxStreams, 128)
 	o.MaxUnauthenticated = or(o.MaxUnauthenticated, max(o.MaxConnections/16, 16))
 	o.AuthTimeout = or(o.AuthTimeout, 10*time.Second)
 	o.BodyTimeout = or(o.BodyTimeout, 30*time.Second)
 	o.ConnectTimeout = or(o.ConnectTimeout, 10*time.Second)
-	o.IdleTimeout = or(o.IdleTimeout, 15*time.Minute)
 	o.PingEvery = or(o.PingEvery, 15*time.Second)
 	o.PingTimeout = or(o.PingTimeout, 5*time.Second)
 	o.MinClientPing = or(o.MinClientPing, 5*time.Second)
-	o.Window = or(o.Window, 256<<10)
-	o.ReadBuffer = or(o.ReadBuffer, 8<<10)
-	o.WriteBuffer = or(o.WriteBuffer, 8<<10)
 	if o.OnPanic == nil {
 		o.OnPanic = func(string, any, []byte) {}
 	}
@@ -139,11 +132,11 @@ func (o Options) server() []grpc.ServerOption {
 	}
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(largest),
-		grpc.MaxHeaderListSize(uint32(o.MaxHeaderBytes)),
-		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
+		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ConnectionTimeout(o.ConnectTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
-			MaxConnectionIdle: o.IdleTimeout,
+			MaxConnectionIdle: idleTime,
 			Time:              o.PingEvery,
 			Timeout:           o.PingTimeout,
 		}),
@@ -151,10 +144,10 @@ func (o Options) server() []grpc.ServerOption {
 			MinTime:             o.MinClientPing,
 			PermitWithoutStream: true,
 		}),
-		grpc.StaticStreamWindowSize(int32(o.Window)),
-		grpc.StaticConnWindowSize(int32(o.Window)),
-		grpc.ReadBufferSize(o.ReadBuffer),
-		grpc.WriteBufferSize(o.WriteBuffer),
+		grpc.StaticStreamWindowSize(window),
+		grpc.StaticConnWindowSize(window),
+		grpc.ReadBufferSize(bufferBytes),
+		grpc.WriteBufferSize(bufferBytes),
 	}
 }
 

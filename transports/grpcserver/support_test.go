@@ -145,7 +145,7 @@ func open(t testing.TB, addr string, o grpcserver.DialOptions) *stream {
 // openOn is open on a connection.
 func openOn(t testing.TB, cc *grpc.ClientConn) *stream {
 	t.Helper()
-	c, err := grpcserver.Open(testContext(t), chat(cc), grpcserver.OpenOptions{})
+	c, err := grpcserver.Open(testContext(t), chat(cc))
 	if err != nil {
 		t.Fatal(err)
 	}

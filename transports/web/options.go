@@ -11,6 +11,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/memory"
 )
 
+// maxHeaderBytes is the maximum size of the head of a request.
+const maxHeaderBytes = 64 << 10
+
 // DefaultMaxBodyBytes is the default size limit of a request body.
 const DefaultMaxBodyBytes = 1_000_000
 
@@ -35,10 +38,8 @@ type Options struct {
 
 	// MaxBodyBytes is the maximum size of a request body; default 1,000,000.
 	MaxBodyBytes int64
-	// MaxHeaderBytes is the maximum size of the head of a request; default 64 KiB.
-	MaxHeaderBytes int
 	// MaxConnections is the maximum number of open connections, including WebSockets;
-	// default 4096. Others get a 503 and are closed.
+	// default 4096. Others get a 503 and are closed, with TLS without it.
 	MaxConnections int
 	// MaxUnauthenticated, if positive, is how many of them may be without a request that has
 	// authenticated: see Authenticated. Beyond it the oldest of those that wait for nothing is
@@ -100,7 +101,6 @@ func (o Options) withDefaults() Options {
 	o.HostsSetting = or(o.HostsSetting, "the allowed hosts")
 	o.OriginsSetting = or(o.OriginsSetting, "the allowed origins")
 	o.MaxBodyBytes = or(o.MaxBodyBytes, DefaultMaxBodyBytes)
-	o.MaxHeaderBytes = or(o.MaxHeaderBytes, 64<<10)
 	o.MaxConnections = or(o.MaxConnections, 4096)
 	o.AuthTimeout = or(o.AuthTimeout, 10*time.Second)
 	o.ReadHeaderTimeout = or(o.ReadHeaderTimeout, 10*time.Second)

@@ -49,7 +49,7 @@ func New(o Options) *Server {
 		TLSConfig:         o.TLS,
 		ReadHeaderTimeout: o.ReadHeaderTimeout,
 		IdleTimeout:       o.IdleTimeout,
-		MaxHeaderBytes:    o.MaxHeaderBytes,
+		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          o.ErrorLog,
 		ConnState:         s.watch,
 		ConnContext:       withConn,

@@ -24,7 +24,7 @@ func covenAgentEnters(t *testing.T, h *credentialHub, bring func() brought, who 
 	if err != nil {
 		return "", err
 	}
-	conn, err := grpcserver.Open(ctx, wire.NewCovenControlClient(cc).AgentStream, grpcserver.OpenOptions{})
+	conn, err := grpcserver.Open(ctx, wire.NewCovenControlClient(cc).AgentStream)
 	if err != nil {
 		return "", err
 	}

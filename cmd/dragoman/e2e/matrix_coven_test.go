@@ -69,7 +69,7 @@ func connectCovenAgentAt(t *testing.T, addr, id string, capabilities ...string) 
 	if token := tokenFor(addr); token != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
 	}
-	conn, err := grpcserver.Open(ctx, wire.NewCovenControlClient(cc).AgentStream, grpcserver.OpenOptions{})
+	conn, err := grpcserver.Open(ctx, wire.NewCovenControlClient(cc).AgentStream)
 	if err != nil {
 		cc.Close()
 		t.Fatal(err)

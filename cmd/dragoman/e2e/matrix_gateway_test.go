@@ -22,7 +22,7 @@ const gatewayName = "gateway"
 
 // joinGateway connects an agent as the published ones do, and answers until the stream ends.
 func joinGateway(ctx context.Context, to client.Hub, card core.Card, handle core.Handler) error {
-	cc, err := grpcserver.Dial(ctx, to.GRPC, grpcserver.DialOptions{MaxMessageBytes: 4 << 20})
+	cc, err := grpcserver.Dial(ctx, to.GRPC, grpcserver.DialOptions{})
 	if err != nil {
 		return err
 	}

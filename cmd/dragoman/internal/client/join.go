@@ -109,7 +109,7 @@ func overCoven(ctx context.Context, to Hub, serve func(context.Context, covenCon
 	if to.Token != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+to.Token)
 	}
-	conn, err := grpcserver.Open(ctx, wire.NewCovenControlClient(cc).AgentStream, grpcserver.OpenOptions{})
+	conn, err := grpcserver.Open(ctx, wire.NewCovenControlClient(cc).AgentStream)
 	if err != nil {
 		return unreachable(at, "--grpc-addr", err)
 	}
