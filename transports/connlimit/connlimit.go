@@ -1,8 +1,3 @@
-// Package connlimit counts the connections of a listener.
-//
-// A [Limiter] has two bounds: how many connections are open, and how many of them may not have authenticated. Those have a
-// bounded time, and beyond the bound the oldest of them is closed: a client needs it for a moment only, one that
-// does nothing loses it, and neither locks anybody out.
 package connlimit
 
 import (
@@ -16,7 +11,7 @@ import (
 // answerTime is how long a connection whose time is over may take to read its last answer.
 const answerTime = time.Second
 
-// Limiter counts connections. Its fields may be read, but not changed, once it is used. It is safe for concurrent use.
+// Limiter counts connections. Its fields may not be changed once it is used. It is safe for concurrent use.
 type Limiter struct {
 	// Max is the maximum number of open connections.
 	Max int

@@ -32,7 +32,8 @@
 //
 // # Memory
 //
-// An idle connection has 1.3 KiB of buffers; a busy one borrows more for a message or a write. To benefit from that, return from the HTTP handler after Accept and run the
-// link in another goroutine: while the handler runs, the request and the buffers of
-// net/http stay in memory (measured with both loops of a link: 14 KiB instead of 29).
+// An idle connection has 1.3 KiB of buffers; a busy one borrows more for a message or a
+// write. To benefit from that, return from the HTTP handler after Accept and run the link in
+// another goroutine: while the handler runs, the request and the buffers of net/http stay in
+// memory (measured with both loops of a link: 14 KiB instead of 29).
 package ws
