@@ -12,7 +12,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
-	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -44,7 +43,6 @@ type Promises struct {
 	limits  hub.Limits
 	index   int         // of the hub in its cluster
 	since   core.TaskID // all tasks of this life are greater, whatever the clock does
-	hops    int
 	journal journal.Journal
 	next    hub.Observer
 	redact  func() *redact.Redactor // may be nil
@@ -90,12 +88,9 @@ func Watch(opts *hub.Options) *Promises {
 	}
 	p := &Promises{
 		clustered: opts.Peers != nil,
-		limits:    opts.Limits.WithDefaults(), index: opts.Index, since: core.TaskID(core.NewID()), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer, redact: opts.Redact,
+		limits:    opts.Limits.WithDefaults(), index: opts.Index, since: core.TaskID(core.NewID()), journal: opts.Journal, next: opts.Observer, redact: opts.Redact,
 		agents: map[core.AgentID]core.Card{}, tasks: map[core.TaskID]*history{},
 		working: map[core.AgentID]map[core.TaskID]struct{}{},
-	}
-	if p.hops <= 0 {
-		p.hops = policy.DefaultHops
 	}
 	opts.Observer = p
 	return p
@@ -234,8 +229,8 @@ func (p *Promises) caused(id core.TaskID, b core.Opened) {
 
 func (p *Promises) assigned(id core.TaskID, t *history, b core.Assigned) {
 	t.agent = b.Agent
-	if t.opened.Hops > p.hops {
-		p.breaks("P10", id, "got %d hops, want at most %d", t.opened.Hops, p.hops)
+	if t.opened.Hops > p.limits.Hops {
+		p.breaks("P10", id, "got %d hops, want at most %d", t.opened.Hops, p.limits.Hops)
 	}
 	if t.opened.Request.Intent == core.IntentNotify {
 		return // no agent works on it; its hops are bound

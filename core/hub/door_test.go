@@ -18,7 +18,7 @@ import (
 
 // doorRecorder is the authorizer, limiter, tracer and auditor of a hub, and records its calls.
 type doorRecorder struct {
-	policy.Rules
+	policy.Authorizer
 	mu      sync.Mutex
 	seen    []string
 	audit   []policy.Entry
@@ -47,7 +47,7 @@ func (d *doorRecorder) Allow(p core.Principal, c core.Command, o policy.Object) 
 	if d.deny != nil {
 		return d.deny
 	}
-	return d.Rules.Allow(p, c, o)
+	return d.Authorizer.Allow(p, c, o)
 }
 
 func (d *doorRecorder) Admit(c core.Call) error {
@@ -88,7 +88,7 @@ func (d *doorRecorder) Audit(e policy.Entry) {
 }
 
 func onDoor(t *testing.T) (*doorRecorder, *testHub) {
-	d := &doorRecorder{}
+	d := &doorRecorder{Authorizer: policy.Default{}}
 	return d, &testHub{t, coretest.NewHub(t, hub.Options{Authorizer: d, Limiter: d, Tracer: d, Auditor: d})}
 }
 
@@ -174,7 +174,7 @@ func TestARefusedCommandIsAuditedAndNotExecuted(t *testing.T) {
 func TestTheAuthorizerDecidesWhichAgentsGetRequests(t *testing.T) {
 	d, g := onDoor(t)
 	g.agent("a", able)
-	d.Ask = map[string][]core.AgentID{"r": {"b"}}
+	d.Authorizer = notAsking(t, "r", "a")
 	_, err := g.connect("r").Open(core.Request{To: core.ToAny(), Content: "go"}, hub.OpenOptions{})
 	g.wantFault("an agent that it refuses", err, core.CodeNotAuthorized)
 }
@@ -216,7 +216,7 @@ func TestTheDefaultRightsForEachCommand(t *testing.T) {
 			}
 			return policy.Object{}
 		}
-		rules := policy.Rules{}
+		rules := policy.Default{}
 		for who, x := range map[string]struct{ got, want bool }{
 			"of one's own": {rules.Allow(ana, c.command, owned(ana)) == nil, c.own},
 			"of others":    {rules.Allow(ana, c.command, owned(ben)) == nil, c.others},

@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -157,8 +156,7 @@ func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := &testHub{t, coretest.NewHub(t, hub.Options{
-					Limits: hub.Limits{QueueLength: 1},
-					Rules:  policy.Rules{Hops: 2, Ask: map[string][]core.AgentID{"limited": {"b"}}},
+					Limits: hub.Limits{QueueLength: 1, Hops: 2}, Authorizer: notAsking(t, "limited", "a"),
 				})}
 				watcher := g.operator("operator")
 				g.watchAll(watcher)

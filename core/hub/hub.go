@@ -50,8 +50,7 @@ type Options struct {
 	// Quotas are those of each principal; nil limits nothing. Its connections are sessions,
 	// without their children: one over the quota is closed at once with an overloaded Fault.
 	Quotas *quota.Book
-	Rules  policy.Rules
-	// Authorizer decides who may give which command; nil means the Rules. A nil Limiter is that
+	// Authorizer decides who may give which command; nil means [policy.Default]. A nil Limiter is that
 	// of the Quotas. Auditor and Tracer may be nil.
 	Authorizer policy.Authorizer
 	Limiter    policy.Limiter
@@ -113,7 +112,6 @@ type Hub struct {
 	limits     Limits
 	memory     *memory.Budget // may be nil
 	quotas     *quota.Book    // may be nil
-	rules      policy.Rules
 	authorizer policy.Authorizer
 	limiter    policy.Limiter
 	auditor    policy.Auditor
@@ -181,8 +179,8 @@ type Hub struct {
 // New makes a Hub and starts its recorder. Close ends it.
 func New(opts Options) *Hub {
 	h := &Hub{
-		id: opts.ID, ownIndex: opts.Index, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, rules: opts.Rules,
-		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact, frames: opts.Frames,
+		id: opts.ID, ownIndex: opts.Index, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, authorizer: opts.Authorizer,
+		limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact, frames: opts.Frames,
 		log: opts.Log, observer: opts.Observer, journal: opts.Journal, shared: opts.Shared, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
 		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: newOtherHubs(opts),
@@ -195,7 +193,7 @@ func New(opts Options) *Hub {
 		h.log = slog.New(slog.DiscardHandler)
 	}
 	if h.authorizer == nil {
-		h.authorizer = h.rules
+		h.authorizer = policy.Default{}
 	}
 	if h.limiter == nil && h.quotas != nil {
 		h.limiter = h.quotas

@@ -6,10 +6,13 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
 )
 
 // Limits bound the hub. A zero field means its default.
 type Limits struct {
+	// Hops is how many tasks may be above one in its chain of causes; default 8.
+	Hops int
 	// QueueLength is how many tasks may wait for one agent; default 64.
 	QueueLength int
 	// Retries is how many times a task that failed before any output is given to another
@@ -84,6 +87,7 @@ type Limits struct {
 // WithDefaults returns the limits with defaults in place of zeros.
 func (l Limits) WithDefaults() Limits {
 	return Limits{
+		Hops:            cmp.Or(l.Hops, policy.DefaultHops),
 		QueueLength:     cmp.Or(l.QueueLength, 64),
 		Retries:         cmp.Or(l.Retries, 2),
 		CancelGrace:     cmp.Or(l.CancelGrace, 5*time.Second),

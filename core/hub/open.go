@@ -188,7 +188,7 @@ func (h *Hub) traceOf(s *Session, o *core.Open, trace core.Trace, causes []cause
 
 // checkCauses returns why a task may not be opened because of others, nil if it may.
 func (h *Hub) checkCauses(t *job, causes []cause, req *core.Request) error {
-	if err := h.rules.CheckChain(t.Chain()); err != nil {
+	if err := t.Chain().CheckHops(h.limits.Hops); err != nil {
 		return err
 	}
 	if len(causes) > 0 && causes[0].over {

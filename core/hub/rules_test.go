@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,10 +13,24 @@ import (
 	"github.com/dragoman-hub/dragoman/core/policy"
 )
 
+// notAsking returns rules by which everybody may do everything, but for principals that may not ask
+// an agent: they are given in pairs.
+func notAsking(t *testing.T, pairs ...string) policy.Authorizer {
+	t.Helper()
+	var rules []policy.Rule
+	for pair := range slices.Chunk(pairs, 2) {
+		rules = append(rules, policy.Rule{Who: pair[:1], May: []core.Right{core.RightAsk}, To: pair[1:], Deny: true})
+	}
+	table, err := policy.Compile(append(rules, policy.Rule{Who: []string{"*"}, May: policy.Rights()}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
 func TestAPrincipalAsksOnlyPermittedAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := policy.Rules{Ask: map[string][]core.AgentID{"r": {"b"}, "mute": {}}}
-		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: rules})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Authorizer: notAsking(t, "r", "a", "mute", "*")})}
 		x := func(c *core.Card) { c.Capabilities = []string{"x"} }
 		a, b := g.agent("a", able, x), g.agent("b", able, x)
 		asker, mute, other := g.connect("r"), g.connect("mute"), g.connect("other")
@@ -39,7 +54,7 @@ func TestAPrincipalAsksOnlyPermittedAgents(t *testing.T) {
 
 func TestARetryGoesOnlyToAPermittedAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: policy.Rules{Ask: map[string][]core.AgentID{"r": {"a"}}}})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Authorizer: notAsking(t, "r", "b")})}
 		a, asker := g.agent("a", able), g.connect("r")
 		g.agent("b", able)
 		task := g.ask(asker, "*")
@@ -50,7 +65,7 @@ func TestARetryGoesOnlyToAPermittedAgent(t *testing.T) {
 
 func TestTheNumberOfHopsIsLimitedAsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: policy.Rules{Hops: 1}})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Limits: hub.Limits{Hops: 1}})}
 		a, b := g.agent("a", able), g.agent("b", able)
 		g.agent("c", able)
 		g.ask(g.connect("r"), "a")

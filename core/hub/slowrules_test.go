@@ -13,7 +13,7 @@ import (
 
 // slowRules take their time for the first decision about a principal or an agent named slow.
 type slowRules struct {
-	policy.Rules
+	policy.Default
 	of      func(core.Principal, policy.Object) bool
 	once    sync.Once
 	release chan struct{}
@@ -23,7 +23,7 @@ func (r *slowRules) May(p core.Principal, right core.Right, o policy.Object) boo
 	if r.of(p, o) {
 		r.once.Do(func() { <-r.release })
 	}
-	return r.Rules.May(p, right, o)
+	return r.Default.May(p, right, o)
 }
 
 func TestASlowFirstDecisionDelaysNobodyElse(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/tool"
@@ -262,8 +261,7 @@ func TestTheLatestOfSeveralStandbysWithOneIDGetsRequests(t *testing.T) {
 
 func TestARefusedRequestMakesNoSessionAnAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := policy.Rules{Ask: map[string][]core.AgentID{"r": {}}}
-		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: rules})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Authorizer: notAsking(t, "r", "*")})}
 		g.standby("quiet")
 		_, err := g.connect("r").Open(core.Request{To: core.ToAgent("quiet"), Content: "go"}, hub.OpenOptions{})
 		g.wantFault("a principal that may ask no agent", err, core.CodeNotAuthorized)

@@ -129,8 +129,7 @@ func TestANoticeWithoutSubscribersIsRefused(t *testing.T) {
 
 func TestAPrincipalNotifiesOnlyPermittedSubscribers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := policy.Rules{Ask: map[string][]core.AgentID{"publisher": {"friend"}}}
-		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: rules})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Authorizer: notAsking(t, "publisher", "foe")})}
 		publisher := g.connect("publisher")
 		friend, foe := g.standby("friend"), g.standby("foe")
 		for _, s := range []*hub.Session{friend, foe} {

@@ -186,7 +186,7 @@ func TestTheTracerIsToldOfTasksThatAKillCutOffAndOfThoseItMissed(t *testing.T) {
 	if err := kept.Append(t.Context(), begin("t0"), end("t0", 2025), begin("t1"), begin("t2"), end("t2", 2026)); err != nil {
 		t.Fatal(err)
 	}
-	d := &doorRecorder{}
+	d := &doorRecorder{Authorizer: policy.Default{}}
 	h := hub.New(hub.Options{Tracer: d, Journal: kept})
 	defer h.Close(t.Context(), "")
 	if err := h.Recover(t.Context()); err != nil {

@@ -147,12 +147,8 @@ func forOperators(c core.Command) string {
 }
 
 // Current is an [Authorizer] whose table can be replaced while it is used. Without a table
-// the Rules decide. The zero Current is ready for use.
-type Current struct {
-	// Rules hold where there is no table. They are not changed afterwards.
-	Rules Rules
-	table atomic.Pointer[Table]
-}
+// [Default] decides. The zero Current is ready for use.
+type Current struct{ table atomic.Pointer[Table] }
 
 // Replace replaces the table; nil removes it.
 func (c *Current) Replace(t *Table) { c.table.Store(t) }
@@ -160,18 +156,20 @@ func (c *Current) Replace(t *Table) { c.table.Store(t) }
 // Table returns the table that decides, nil if there is none.
 func (c *Current) Table() *Table { return c.table.Load() }
 
+// authorizer returns what decides.
+func (c *Current) authorizer() Authorizer {
+	if t := c.table.Load(); t != nil {
+		return t
+	}
+	return Default{}
+}
+
 // Allow implements [Authorizer].
 func (c *Current) Allow(p core.Principal, cmd core.Command, o Object) error {
-	if t := c.table.Load(); t != nil {
-		return t.Allow(p, cmd, o)
-	}
-	return c.Rules.Allow(p, cmd, o)
+	return c.authorizer().Allow(p, cmd, o)
 }
 
 // May implements [Authorizer].
 func (c *Current) May(p core.Principal, right core.Right, o Object) bool {
-	if t := c.table.Load(); t != nil {
-		return t.May(p, right, o)
-	}
-	return c.Rules.May(p, right, o)
+	return c.authorizer().May(p, right, o)
 }

@@ -2,7 +2,7 @@
 // tasks may be.
 //
 // It decides before anything is sent, so that a refusal is an ordinary Fault with a reason.
-// There are two authorizers. [Rules] hold without a file of rules: everybody asks everybody,
+// There are two authorizers. [Default] holds without a file of rules: everybody asks everybody,
 // and a task is for those who asked for it and for operators. A [Table] is made of the file:
 // its first [Rule] that matches decides, and what none matches is refused. [Current] is one of
 // the two, and changes while it is used.

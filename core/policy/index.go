@@ -11,18 +11,10 @@ type lines []uint64
 
 func (l lines) add(rule int) { l[rule>>6] |= 1 << (rule & 63) }
 
-// first returns the first rule that both sets have, -1 if there is none. It looks at four
-// words at a time, since most of what it reads is empty.
+// first returns the first rule that both sets have, -1 if there is none.
 func (l lines) first(other lines) int {
 	other = other[:len(l)]
-	i := 0
-	for ; i+4 <= len(l); i += 4 {
-		a, b := l[i:i+4:i+4], other[i:i+4:i+4]
-		if a[0]&b[0]|a[1]&b[1]|a[2]&b[2]|a[3]&b[3] != 0 {
-			break
-		}
-	}
-	for ; i < len(l); i++ {
+	for i := range l {
 		if m := l[i] & other[i]; m != 0 {
 			return i<<6 | bits.TrailingZeros64(m)
 		}

@@ -6,16 +6,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Rules are what the operator allows. The zero Rules allow everything but loops.
-type Rules struct {
-	// Hops is the maximum number of tasks above one in its chain of causes; zero means 8.
-	Hops int
-	// Ask maps the id of a principal to the agents that it may ask; a principal without an
-	// entry may ask all.
-	Ask map[string][]core.AgentID
-}
-
-// DefaultHops is the default of Rules.Hops.
+// DefaultHops is how many tasks may be above one where no setting says it.
 const DefaultHops = 8
 
 // Chain is the number of tasks above a task, and the agents that work on them (promise
@@ -43,12 +34,8 @@ func ChainBelow(agent core.AgentID, above []Chain) Chain {
 	return c
 }
 
-// CheckChain returns a loop Fault if the chain is too long.
-func (r Rules) CheckChain(c Chain) error {
-	limit := r.Hops
-	if limit <= 0 {
-		limit = DefaultHops
-	}
+// CheckHops returns a loop Fault if there are more tasks above than the limit.
+func (c Chain) CheckHops(limit int) error {
 	if c.Hops > limit {
 		return core.NewFault(core.CodeLoop, "the chain of tasks has %d hops, the limit is %d: answer instead of asking another agent", c.Hops, limit)
 	}
@@ -63,8 +50,12 @@ func (c Chain) CheckAgent(agent core.AgentID) error {
 	return nil
 }
 
+// Default is the [Authorizer] of a hub without a file of rules: everybody asks everybody, and a
+// task is for those who asked for it and for operators.
+type Default struct{}
+
 // Allow implements [Authorizer].
-func (r Rules) Allow(p core.Principal, c core.Command, o Object) error {
+func (r Default) Allow(p core.Principal, c core.Command, o Object) error {
 	right, o := needed(c, o)
 	if right == 0 || r.May(p, right, o) {
 		return nil
@@ -73,15 +64,12 @@ func (r Rules) Allow(p core.Principal, c core.Command, o Object) error {
 }
 
 // May implements [Authorizer]. Operators have every right, others every right but operate on
-// objects of their own or without an owner; they may ask the agents that Ask names for them.
-func (r Rules) May(p core.Principal, right core.Right, o Object) bool {
+// objects of their own or without an owner.
+func (Default) May(p core.Principal, right core.Right, o Object) bool {
 	switch {
 	case decidesForItself(p, right, o):
 		return false
-	case right == core.RightAsk && o.Target.Pack == "":
-		allowed, limited := r.Ask[p.ID]
-		return !limited || slices.Contains(allowed, o.Target.Agent)
-	case p.Operator:
+	case p.Operator, right == core.RightAsk && o.Target.Pack == "":
 		return true
 	case right == core.RightOperate:
 		return false

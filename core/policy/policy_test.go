@@ -67,19 +67,16 @@ func TestTheHopsOfAChainNeverDecrease(t *testing.T) {
 
 func TestAChainBeyondItsLimitIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		rules policy.Rules
-		hops  int
-		loop  bool
+		limit, hops int
+		loop        bool
 	}{
-		"nothing above":             {policy.Rules{}, 0, false},
-		"at the default":            {policy.Rules{}, policy.DefaultHops, false},
-		"above the default":         {policy.Rules{}, policy.DefaultHops + 1, true},
-		"at a limit of one":         {policy.Rules{Hops: 1}, 1, false},
-		"above a limit of one":      {policy.Rules{Hops: 1}, 2, true},
-		"a negative limit is unset": {policy.Rules{Hops: -1}, policy.DefaultHops, false},
-		"above a negative limit":    {policy.Rules{Hops: -1}, policy.DefaultHops + 1, true},
+		"nothing above":        {1, 0, false},
+		"at the default":       {policy.DefaultHops, policy.DefaultHops, false},
+		"above the default":    {policy.DefaultHops, policy.DefaultHops + 1, true},
+		"at a limit of one":    {1, 1, false},
+		"above a limit of one": {1, 2, true},
 	} {
-		err := c.rules.CheckChain(policy.Chain{Hops: c.hops})
+		err := policy.Chain{Hops: c.hops}.CheckHops(c.limit)
 		if got := errors.Is(err, &core.Fault{Code: core.CodeLoop}); got != c.loop || !c.loop && err != nil {
 			t.Errorf("%s: got %v, want a loop fault: %v", name, err, c.loop)
 		}
@@ -89,47 +86,13 @@ func TestAChainBeyondItsLimitIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhichAgentsAPrincipalMayAsk(t *testing.T) {
-	open := policy.Rules{}
-	closed := policy.Rules{Ask: map[string][]core.AgentID{"ana": {"a", "b"}, "mute": nil}}
+func TestAnAgentOfTheChainIsNotAskedAgain(t *testing.T) {
 	chain := policy.Chain{Hops: 2, Agents: []core.AgentID{"a", "c"}}
-	for name, c := range map[string]struct {
-		rules     policy.Rules
-		principal string
-		chain     policy.Chain
-		target    core.AgentID
-		want      core.Code
-	}{
-		"no rules":                               {open, "ana", policy.Chain{}, "a", ""},
-		"an allowed agent":                       {closed, "ana", policy.Chain{}, "b", ""},
-		"an agent that is not allowed":           {closed, "ana", policy.Chain{}, "d", core.CodeNotAuthorized},
-		"a principal that may ask no agent":      {closed, "mute", policy.Chain{}, "a", core.CodeNotAuthorized},
-		"a principal without an entry":           {closed, "ben", policy.Chain{}, "d", ""},
-		"a loop":                                 {open, "ana", chain, "c", core.CodeLoop},
-		"a loop to an allowed agent":             {closed, "ana", chain, "a", core.CodeLoop},
-		"a loop to an agent that is not allowed": {closed, "ana", chain, "c", core.CodeLoop},
-		"an agent outside the chain":             {open, "ana", chain, "b", ""},
-	} {
-		err := c.chain.CheckAgent(c.target)
-		if err == nil {
-			p, to := core.Principal{ID: c.principal}, policy.Target{Agent: c.target}
-			if !c.rules.May(p, core.RightAsk, policy.Object{Target: to}) {
-				err = policy.Refusal(p, core.RightAsk, to)
-			}
-		}
-		if c.want == "" {
-			if err != nil {
-				t.Errorf("%s: got %v, want no error", name, err)
-			}
-			continue
-		}
-		if !errors.Is(err, &core.Fault{Code: c.want}) {
-			t.Errorf("%s: got %v, want a %s fault", name, err, c.want)
-			continue
-		}
-		if !strings.Contains(err.Error(), string(c.target)) {
-			t.Errorf("%s: got %q, want it to name the agent", name, err)
-		}
+	if err := chain.CheckAgent("b"); err != nil {
+		t.Errorf("an agent outside the chain: got %v, want no error", err)
+	}
+	if err := chain.CheckAgent("c"); !errors.Is(err, &core.Fault{Code: core.CodeLoop}) || !strings.Contains(err.Error(), "agent c ") {
+		t.Errorf("an agent of the chain: got %v, want a loop fault that names it", err)
 	}
 }
 
@@ -147,7 +110,7 @@ func TestATaskIsReadByItsOwnerAndByOperators(t *testing.T) {
 		"an id in other letter case":       {core.Principal{ID: "Ana"}, false},
 		"no principal":                     {core.Principal{}, false},
 	} {
-		if got := (policy.Rules{}).Allow(c.reader, core.Read{Task: "t"}, policy.Object{Owner: owner}) == nil; got != c.want {
+		if got := (policy.Default{}).Allow(c.reader, core.Read{Task: "t"}, policy.Object{Owner: owner}) == nil; got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}

@@ -32,8 +32,8 @@ func (to *Target) isHub() bool {
 }
 
 // Table is a list of rules, compiled. The first rule that matches decides; where none does,
-// the answer is no. It never changes and is safe for concurrent use, without a lock. The
-// zero Table refuses everything to everybody but operators.
+// the answer is no. It never changes and is safe for concurrent use. The zero Table refuses
+// everything to everybody but operators.
 //
 // The rules that match a principal and a right, and those that match a receiver, are sets of
 // bits, which the table remembers. A decision is the first bit that the two have in common.
@@ -51,13 +51,13 @@ type Table struct {
 	cautious     lines // the rules that refuse agents of a capability or a domain
 	packs        index
 
-	principals, agentSets, packSets *memo
+	principals, receivers *memo
 }
 
 // Compile makes a Table. Its error names the line of each invalid rule and what to write.
 func Compile(rules []Rule) (*Table, error) {
 	t := &Table{rules: slices.Clone(rules), roles: map[string][]int{}, capabilities: map[string][]needs{}, domains: map[string][]int{}}
-	t.principals, t.agentSets, t.packSets = newMemo(principalSlots), newMemo(agentSlots), newMemo(packSlots)
+	t.principals, t.receivers = newMemo(), newMemo()
 	for i := range t.rights {
 		t.rights[i] = t.none()
 	}
@@ -150,15 +150,16 @@ func (t *Table) find(p *core.Principal, right core.Right, to *Target) int {
 // principal returns the rules that match the principal and the right, whatever the receiver.
 func (t *Table) principal(p *core.Principal, right core.Right) lines {
 	k := key{id: p.ID, right: right}
+	var roles []string
 	if p.Credential != nil {
-		k.a = p.Credential.Roles
+		roles = p.Credential.Roles
 	}
-	set := t.principals.find(&k)
+	set := t.principals.find(k, roles, nil)
 	if set == nil {
 		set = t.none()
-		t.markPrincipal(k.id, k.a, set)
+		t.markPrincipal(p.ID, roles, set)
 		set.and(t.rights[right])
-		t.principals.keep(k, set)
+		t.principals.keep(k, roles, nil, set)
 	}
 	return set
 }
@@ -177,18 +178,15 @@ func (t *Table) target(to *Target) lines {
 	if to.isHub() {
 		return t.everywhere
 	}
-	memo, k := t.agentSets, key{id: string(to.Agent), a: to.Capabilities, b: to.Domains}
-	switch {
-	case to.Pack != "":
-		memo, k = t.packSets, key{id: to.Pack}
-	case to.Undeclared:
-		k.right = undeclared
+	k := key{id: string(to.Agent), undeclared: to.Undeclared}
+	if to.Pack != "" {
+		k = key{id: to.Pack, pack: true}
 	}
-	set := memo.find(&k)
+	set := t.receivers.find(k, to.Capabilities, to.Domains)
 	if set == nil {
 		set = t.none()
 		t.markTarget(to, set)
-		memo.keep(k, set)
+		t.receivers.keep(k, to.Capabilities, to.Domains, set)
 	}
 	return set
 }

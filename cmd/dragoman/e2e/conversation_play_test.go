@@ -24,7 +24,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
-	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/usage"
 	"github.com/dragoman-hub/dragoman/schemas"
 )
@@ -116,7 +115,7 @@ func hubSettings(opts *hub.Options, piOpts *pi.Options, body string) error {
 		case name == "retries":
 			opts.Limits.Retries = number
 		case name == "hops":
-			opts.Rules = policy.Rules{Hops: number}
+			opts.Limits.Hops = number
 		case piSetting(piOpts, name, number):
 		default:
 			wrong = fmt.Errorf("the hub of a conversation has no setting %q", name)

@@ -225,7 +225,7 @@ func withoutRules(p core.Principal, right core.Right, about policy.Object) mayAn
 	case core.RightRead, core.RightSteer, core.RightApprove, core.RightAnswer:
 		about.Owner = core.Principal{ID: p.ID + "?"} // anybody else
 	}
-	switch may := (policy.Rules{}).May(p, right, about); {
+	switch may := (policy.Default{}).May(p, right, about); {
 	case may && p.Operator:
 		return mayAnswer{Allowed: true, Answer: "yes: an operator may, and there are no rules (auth.rules)"}
 	case may:

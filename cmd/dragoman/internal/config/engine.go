@@ -38,7 +38,6 @@ func (u *Usage) settings(t *table) {
 // defaults. A zero of Retries, Silence, CauseMemory and HistoryBytes is none, as in the file.
 type Limits struct {
 	Memory     int64 // of the process: sets GOMEMLIMIT
-	Hops       int
 	Disconnect string
 	hub.Limits
 }
@@ -46,7 +45,7 @@ type Limits struct {
 func (l *Limits) settings(t *table) {
 	standard := hub.Limits{}.WithDefaults()
 	add(t, "memory", &l.Memory, 0, "Memory that the process should stay below. Tasks, queues and requests may take three quarters of it: above that, new tasks are refused as overloaded. Near it, garbage is collected more often, unless GOMEMLIMIT is set. 0 is half of what the machine or its control group has.").bytes().atLeast(0)
-	add(t, "hops", &l.Hops, 8, "Maximum length of an agent-asks-agent chain.").atLeast(1)
+	add(t, "hops", &l.Hops, standard.Hops, "Maximum length of an agent-asks-agent chain.").atLeast(1)
 	add(t, "queue_length", &l.QueueLength, standard.QueueLength, "Maximum number of tasks waiting for one agent.").atLeast(1)
 	add(t, "retries", &l.Retries, standard.Retries, "How many times a task that failed without any output is given to another agent. 0 disables retries.").atLeast(0)
 	add(t, "cancel_grace", &l.CancelGrace, standard.CancelGrace, "Time that an agent has to react to a cancellation. Then the task ends without it, and its slot stays taken for as long again.")

@@ -15,7 +15,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/memory"
-	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/usage"
 	"github.com/dragoman-hub/dragoman/schemas"
@@ -74,7 +73,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options), star
 // hubOptions locks the data directory and returns the options of the engine.
 func (s *Service) hubOptions() (o hub.Options, err error) {
 	c := s.config
-	o.ID, o.Log, o.Rules, o.Schema, o.Budgets = core.NewID(), s.log, policy.Rules{Hops: c.Limits.Hops}, schemas.Compile, c.Budgets.Limits()
+	o.ID, o.Log, o.Schema, o.Budgets = core.NewID(), s.log, schemas.Compile, c.Budgets.Limits()
 	q := c.Quotas
 	o.Quotas = quota.NewBook(quota.Limits{Connections: q.Connections, Tasks: q.Tasks, Bytes: q.Bytes, Rate: float64(q.Rate)})
 	o.Memory = memory.New(contentMemory(c.Limits.Memory))
@@ -83,7 +82,6 @@ func (s *Service) hubOptions() (o hub.Options, err error) {
 	if o.Limits, err = hubLimits(c); err != nil {
 		return o, err
 	}
-	s.rights.Rules = o.Rules
 	o.Authorizer = &s.rights
 	o.Restart = func(name string) error { return s.supervisor.Restart(name) }
 	o.Refused = func(id core.AgentID) *core.Child { return s.supervisor.Refused(id) }
