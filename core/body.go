@@ -25,7 +25,7 @@ type Opened struct {
 	// task before.
 	DefaultDeadline bool `json:"default_deadline,omitempty"`
 	// Key is the mark of a request that its sender may repeat at any hub of a cluster; "" for one
-	// that opens a task each time that it comes.
+	// that opens a task each time that it comes. It is the last member: a journal looks for it there.
 	Key string `json:"key,omitempty"`
 }
 

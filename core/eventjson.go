@@ -1,9 +1,11 @@
 package core
 
 import (
-	"encoding/json"
-	"fmt"
+	"bytes"
 	"time"
+	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // eventJSON is the JSON form of an event. It is stable: members are added, never
@@ -13,32 +15,37 @@ import (
 //
 // Only merged text has "merged", and only events with foreign fields "foreign".
 type eventJSON struct {
-	Seq     uint64          `json:"seq"`
-	Merged  *Merged         `json:"merged,omitempty"`
-	Epoch   uint32          `json:"epoch,omitempty"`
-	At      time.Time       `json:"at"`
-	Kind    string          `json:"kind"`
-	Body    json.RawMessage `json:"body"`
-	Foreign *Foreign        `json:"foreign,omitempty"`
+	Seq     uint64           `json:"seq"`
+	Merged  *Merged          `json:"merged"`
+	Epoch   uint32           `json:"epoch"`
+	At      time.Time        `json:"at"`
+	Kind    string           `json:"kind"`
+	Body    strictjson.Value `json:"body"`
+	Foreign *Foreign         `json:"foreign"`
 }
 
-// UnmarshalJSON reads the JSON form. An unknown kind is an unknown_kind Fault; a missing body
-// and cuts that do not fit the text are invalid Faults.
+// UnmarshalJSON reads the JSON form, in one pass: hubs of a cluster read the events of each other's
+// tasks all the time. An unknown kind is an unknown_kind Fault; a body that cannot be read and cuts
+// that do not fit the text are invalid Faults. JSON within an event may be what the strict reader
+// would refuse: it is what a peer said.
 func (e *Event) UnmarshalJSON(b []byte) error {
-	if e.readWritten(b) {
-		return nil
+	if !utf8.Valid(b) {
+		b = bytes.ToValidUTF8(b, []byte(string(utf8.RuneError)))
 	}
 	var j eventJSON
-	if err := json.Unmarshal(b, &j); err != nil {
+	if err := strictjson.ParseValid(b).Decode(&j); err != nil {
 		return err
 	}
 	k, ok := ParseKind(j.Kind)
 	if !ok {
 		return NewFault(CodeUnknownKind, "unknown kind of event %q", j.Kind)
 	}
-	body, err := readBody(k, j.Body)
+	if j.Body.Absent() {
+		return NewFault(CodeInvalid, "event %d of kind %s: the body is missing", j.Seq, j.Kind)
+	}
+	body, err := bodyReaders[k](j.Body)
 	if err != nil {
-		return fmt.Errorf("event %d of kind %s: %w", j.Seq, j.Kind, err)
+		return NewFault(CodeInvalid, "event %d of kind %s: %s", j.Seq, j.Kind, err)
 	}
 	if !j.Merged.fits(j.Seq, body) {
 		return NewFault(CodeInvalid, "event %d of kind %s: the cuts are not places in its text, in order", j.Seq, j.Kind)
@@ -47,7 +54,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-var bodyReaders = [...]func([]byte) (Body, error){
+var bodyReaders = [...]func(strictjson.Value) (Body, error){
 	KindOpened:            readAs[Opened],
 	KindAssigned:          readAs[Assigned],
 	KindAccepted:          readAs[Accepted],
@@ -74,13 +81,8 @@ var bodyReaders = [...]func([]byte) (Body, error){
 	KindCancelled:         readAs[Cancelled],
 }
 
-func readBody(k Kind, b []byte) (Body, error) { return bodyReaders[k](b) }
-
-func readAs[B Body](b []byte) (Body, error) {
+func readAs[B Body](v strictjson.Value) (Body, error) {
 	var body B
-	if len(b) == 0 || string(b) == "null" {
-		return nil, NewFault(CodeInvalid, "the body is missing")
-	}
-	err := json.Unmarshal(b, &body)
+	err := v.Decode(&body)
 	return body, err
 }

@@ -138,7 +138,7 @@ func TestAnEventThatCannotBeReadSaysWhy(t *testing.T) {
 	}{
 		"an unknown kind":          {`{"seq":1,"kind":"dance","body":{}}`, core.CodeUnknownKind, `"dance"`},
 		"no kind":                  {`{"seq":1,"body":{}}`, core.CodeUnknownKind, `""`},
-		"no body":                  {`{"seq":4,"kind":"text"}`, core.CodeInvalid, "event 4 of kind text: invalid: the body is missing"},
+		"no body":                  {`{"seq":4,"kind":"text"}`, core.CodeInvalid, "event 4 of kind text: the body is missing"},
 		"a body of null":           {`{"seq":1,"kind":"text","body":null}`, core.CodeInvalid, "the body is missing"},
 		"an unknown tool state":    {`{"seq":1,"kind":"tool_state","body":{"id":"t","state":"gone"}}`, core.CodeInvalid, `unknown tool state "gone"`},
 		"merged what is not text":  {`{"seq":1,"kind":"done","body":{},"merged":{"cuts":[0]}}`, core.CodeInvalid, "cuts"},
