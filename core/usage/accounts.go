@@ -15,26 +15,15 @@ type Account struct {
 func (b *Budgets) HasLimits() bool { return len(b.limits) > 0 }
 
 // Accounts returns what was used at this hub.
-func (b *Budgets) Accounts() []Account {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.accounts(b.own)
-}
+func (b *Budgets) Accounts() []Account { return b.AccountsOf(own) }
 
 // AccountsOf returns what was used at another hub, as far as it is known.
-func (b *Budgets) AccountsOf(hub int) []Account {
+func (b *Budgets) AccountsOf(hub int) (all []Account) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if p := b.others[hub]; p != nil {
-		return b.accounts(p)
-	}
-	return nil
-}
-
-func (b *Budgets) accounts(p purse) (all []Account) {
-	for i, limit := range b.limits {
-		for key, a := range p[i].All() {
-			all = append(all, Account{limit.By, key, a.day, a.used})
+	for i, used := range b.purses[hub] {
+		for key, a := range used.All() {
+			all = append(all, Account{b.limits[i].By, key, a.day, a.used})
 		}
 	}
 	return all
@@ -51,7 +40,7 @@ func (b *Budgets) AddOf(hub int, r Record) {
 func (b *Budgets) Forget(hub int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.others, hub)
+	delete(b.purses, hub)
 }
 
 // Raise notes what was used at another hub at least.
@@ -70,17 +59,4 @@ func (b *Budgets) Raise(hub int, all []Account) {
 			}
 		}
 	}
-}
-
-// of returns the purse of another hub, which it adds if there is none. Callers hold mu.
-func (b *Budgets) of(hub int) purse {
-	p := b.others[hub]
-	if p == nil {
-		if b.others == nil {
-			b.others = map[int]purse{}
-		}
-		p = b.newPurse()
-		b.others[hub] = p
-	}
-	return p
 }

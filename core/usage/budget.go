@@ -95,9 +95,11 @@ func (s BudgetStatus) terms() string {
 type Budgets struct {
 	limits []Budget
 	mu     sync.Mutex
-	own    purse
-	others map[int]purse // of other hubs, by index; see accounts.go
+	purses map[int]purse // of the hubs by index; see accounts.go
 }
+
+// own is the index of this hub.
+const own = -1
 
 // purse has what was used of each of the limits at one hub.
 type purse []*lru.Cache[string, account]
@@ -110,14 +112,17 @@ type account struct {
 
 // NewBudgets returns Budgets of which nothing is used.
 func NewBudgets(limits []Budget) *Budgets {
-	b := &Budgets{limits: slices.Clone(limits)}
-	b.own = b.newPurse()
-	return b
+	return &Budgets{limits: slices.Clone(limits), purses: map[int]purse{}}
 }
 
-func (b *Budgets) newPurse() (p purse) {
-	for range b.limits {
-		p = append(p, lru.New(lru.Options[string, account]{Count: MaxKeys}))
+// of returns the purse of a hub, which it adds if there is none. Callers hold mu.
+func (b *Budgets) of(hub int) purse {
+	p := b.purses[hub]
+	if p == nil {
+		for range b.limits {
+			p = append(p, lru.New(lru.Options[string, account]{Count: MaxKeys}))
+		}
+		b.purses[hub] = p
 	}
 	return p
 }
@@ -131,7 +136,7 @@ func (b *Budgets) Add(s Record) []BudgetStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var near []BudgetStatus
-	b.add(b.own, s, func(i int, key string, day time.Time, added int64) {
+	b.add(b.of(own), s, func(i int, key string, day time.Time, added int64) {
 		st := b.limits[i].status(key, account{day, b.total(i, key, day)})
 		st.before = st.Used - added
 		if st.Percent() >= NearlySpent {
@@ -175,10 +180,7 @@ func sum(a, b int64) int64 {
 
 // total returns what a holder has used of a limit on a day at all hubs. Callers hold mu.
 func (b *Budgets) total(limit int, key string, day time.Time) (used int64) {
-	if a, ok := b.own[limit].Get(key); ok && a.day.Equal(day) {
-		used = a.used
-	}
-	for _, p := range b.others {
+	for _, p := range b.purses {
 		if a, ok := p[limit].Get(key); ok && a.day.Equal(day) {
 			used = sum(used, a.used)
 		}

@@ -2,6 +2,7 @@ package usage
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -28,19 +29,14 @@ func (b *Budgets) Status(now time.Time) []BudgetStatus {
 }
 
 // holders returns who has used a budget on a day, at any hub. Callers hold mu.
-func (b *Budgets) holders(limit int, day time.Time) (keys []string) {
+func (b *Budgets) holders(limit int, day time.Time) []string {
 	known := map[string]bool{}
-	note := func(p purse) {
+	for _, p := range b.purses {
 		for key, a := range p[limit].All() {
-			if a.day.Equal(day) && !known[key] {
+			if a.day.Equal(day) {
 				known[key] = true
-				keys = append(keys, key)
 			}
 		}
 	}
-	note(b.own)
-	for _, p := range b.others {
-		note(p)
-	}
-	return keys
+	return slices.Collect(maps.Keys(known))
 }
