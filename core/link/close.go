@@ -11,8 +11,8 @@ import (
 // Close ends the link for r and does not block. Only the first call has an effect. Waiting
 // senders get an error at once.
 //
-// Unless r is [PeerGone], [Slow] or [Unresponsive], the queue is flushed, within the drain
-// timeout, before r is sent to the peer and the socket is closed. A zero Cause means
+// Unless r is [PeerGone], [Slow] or [Unresponsive], the queue is flushed, within 2 s,
+// before r is sent to the peer and the socket is closed. A zero Cause means
 // [Normal].
 func (l *Link[In, Out]) Close(r Reason) {
 	l.mu.Lock()
@@ -42,7 +42,7 @@ func (l *Link[In, Out]) endLocked() {
 	l.stopLocked(&l.silence)
 	switch {
 	case l.reason.graceful():
-		l.armLocked(&l.drain, l.opts.DrainTimeout, l.giveUp)
+		l.armLocked(&l.drain, drainTime, l.giveUp)
 	case l.writing != 0:
 		l.cut = true
 		l.wg.Go(l.takeDown) // wakes the writer loop

@@ -20,6 +20,6 @@
 // timeout is closed as [Slow].
 //
 // The first close reason is kept. A close that the peer should understand (any but
-// [PeerGone], [Slow] and [Unresponsive]) first flushes the queue, within the drain timeout,
+// [PeerGone], [Slow] and [Unresponsive]) first flushes the queue, within 2 s,
 // so that an error message sent just before Close arrives.
 package link

@@ -15,8 +15,10 @@ import (
 const (
 	DefaultQueueBytes   = 1 << 20
 	DefaultWriteTimeout = 30 * time.Second
-	DefaultDrainTimeout = 2 * time.Second
 )
+
+// drainTime is how long a graceful close may take to flush what is queued.
+const drainTime = 2 * time.Second
 
 // Options are the limits of a [Link]. The zero value means the defaults, without
 // keepalive.
@@ -28,9 +30,6 @@ type Options struct {
 	// as [Slow], or with a [Meter] how long the peer may take nothing of it. 0 means
 	// [DefaultWriteTimeout].
 	WriteTimeout time.Duration
-	// DrainTimeout is how long a graceful close may take to flush what is queued.
-	// 0 means [DefaultDrainTimeout].
-	DrainTimeout time.Duration
 	// PingEvery is how long the peer may be silent before it is pinged. PingTimeout is how
 	// long the answer may take before the connection is closed as [Unresponsive]; 0 means
 	// as long as PingEvery. Any message counts as an answer. Without PingEvery, or on a
@@ -56,9 +55,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.WriteTimeout <= 0 {
 		o.WriteTimeout = DefaultWriteTimeout
-	}
-	if o.DrainTimeout <= 0 {
-		o.DrainTimeout = DefaultDrainTimeout
 	}
 	if o.PingTimeout <= 0 {
 		o.PingTimeout = o.PingEvery
