@@ -86,24 +86,8 @@ func (t Trace) Span() (s Span, ok bool) {
 
 // lowerHex decodes hexadecimal digits, of which those in upper case are not allowed.
 func lowerHex(out []byte, text string) bool {
-	for i := range out {
-		high, low := hexDigit(text[2*i]), hexDigit(text[2*i+1])
-		if high > 15 || low > 15 {
-			return false
-		}
-		out[i] = high<<4 | low
-	}
-	return true
-}
-
-func hexDigit(c byte) byte {
-	switch {
-	case '0' <= c && c <= '9':
-		return c - '0'
-	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10
-	}
-	return 0xff
+	_, err := hex.Decode(out, []byte(text))
+	return err == nil && strings.ToLower(text) == text
 }
 
 // String returns the traceparent of the span.
