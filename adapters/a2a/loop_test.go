@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	coreagent "github.com/dragoman-hub/dragoman/core/agent"
-	"github.com/dragoman-hub/dragoman/core/host"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -74,7 +74,7 @@ func (f *fixture) remote(id, at, as string) {
 	if err := <-ready; err != nil {
 		f.t.Fatalf("connecting %s: %v", id, err)
 	}
-	running.Go(func() { _ = host.Serve(ctx, s, a, nil) })
+	running.Go(func() { _ = coretest.Serve(ctx, s, a, nil) })
 }
 
 // wantLoop fails the test unless a task was rejected as a loop.

@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	coreagent "github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/coretest"
-	"github.com/dragoman-hub/dragoman/core/host"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -39,7 +38,7 @@ func TestAnAgentThatIsTheHubItselfEndsInALoop(t *testing.T) {
 		ready := make(chan struct{})
 		running.Go(func() { _ = a.Run(ctx, func(coreagent.Profile) { close(ready) }) })
 		<-ready
-		running.Go(func() { _ = host.Serve(ctx, session, a, nil) })
+		running.Go(func() { _ = coretest.Serve(ctx, session, a, nil) })
 
 		user := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "user"}, Dialect: "test"})
 		defer user.Close(nil)

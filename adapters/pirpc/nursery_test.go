@@ -12,7 +12,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/coretest"
-	"github.com/dragoman-hub/dragoman/core/host"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/question"
@@ -122,7 +121,7 @@ func (n *nursery) start() {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = host.Serve(ctx, n.session, n.agent, func(error) {})
+		_ = coretest.Serve(ctx, n.session, n.agent, func(error) {})
 	}()
 	n.stop = func() {
 		stop()

@@ -13,7 +13,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/coretest"
-	"github.com/dragoman-hub/dragoman/core/host"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -194,7 +193,7 @@ func TestAnAgentIsNotLostWhoseTaskHasStartedAnotherProcess(t *testing.T) {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			_ = host.Serve(ctx, n.session, n.agent, nil)
+			_ = coretest.Serve(ctx, n.session, n.agent, nil)
 		}()
 		warm := <-n.kids
 		warm.dies("exit status 1")

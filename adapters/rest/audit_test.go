@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/audit"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
@@ -29,7 +30,7 @@ func TestTheAuditIsReadAsItIsStored(t *testing.T) {
 	if got := all.header.Get("Content-Type"); got != "application/x-ndjson" || len(lines) != 6 {
 		t.Fatalf("got %s of %s, want 6 lines: the start, the checker of the promises, and three requests", all.body, got)
 	}
-	if err := audit.Verify(slices.Values(lines)); err != nil {
+	if err := coretest.VerifyAudit(slices.Values(lines)); err != nil {
 		t.Errorf("got %v, want a chain", err)
 	}
 	var last audit.Line

@@ -107,8 +107,8 @@ func keepFirst(t *testing.T, from, to core.RecordLog, n int) {
 
 func TestAFailingStoreDelaysNobodyAndTheGapIsCounted(t *testing.T) {
 	s, c := &store{refuses: errors.New("no space left")}, &counter{}
-	l := begin(t, audit.Options{Store: s, QueueBytes: 4 << 10, Count: c.count})
-	const n = 100
+	l := begin(t, audit.Options{Store: s, Count: c.count})
+	const n = 5000 // more than there is room for
 	for i := range n {
 		l.Audit(call("ana", core.Cancel{Task: core.TaskID(fmt.Sprint(i))}))
 	}

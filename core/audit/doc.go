@@ -6,7 +6,7 @@
 //
 // prev is the SHA-256 of the line before without its line feed, in hexadecimal digits; 64
 // zeros in the first line. Whoever changes, removes or adds a line in the middle has to write
-// every later line anew, so [Verify] finds it. What the hashes cannot show is that the last
+// every later line anew, so a [Chain] finds it. What the hashes cannot show is that the last
 // lines were removed, or that all were written anew: for that, the last hash is to be noted
 // elsewhere. The oldest lines leave by the retention of the store; the chain then begins with
 // the oldest line that is left.

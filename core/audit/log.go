@@ -22,8 +22,6 @@ type Options struct {
 	Store core.RecordLog
 	// Hub is the id of the hub, the object of its start and stop.
 	Hub string
-	// QueueBytes bounds what waits to be written; zero means 1 MiB.
-	QueueBytes int
 	// Patience is how long Close waits for a store that refuses; zero means 2 s.
 	Patience time.Duration
 	// Unavailable, if set, reports whether the store can take nothing until others come back: then Close does
@@ -93,13 +91,13 @@ const (
 	unavailableTick = 100 * time.Millisecond
 	visitTime       = 10 * time.Minute
 	visits          = 4096
-	defaultQueue    = 1 << 20
+	queueBytes      = 1 << 20 // of what waits to be written
 )
 
 // Open reads the store to the end of its chain, continues there and starts the writer. Close
 // ends it.
 func Open(ctx context.Context, o Options) (*Log, error) {
-	o.QueueBytes, o.Patience = cmp.Or(o.QueueBytes, defaultQueue), cmp.Or(o.Patience, refusedTime)
+	o.Patience = cmp.Or(o.Patience, refusedTime)
 	if o.Count == nil {
 		o.Count = func(string) {}
 	}
@@ -256,7 +254,7 @@ func (l *Log) push(line Line) {
 		return
 	}
 	size := line.size()
-	if l.bytes+size > l.opts.QueueBytes {
+	if l.bytes+size > queueBytes {
 		if l.missing.count == 0 {
 			l.missing.since = line.At
 			l.opts.Log.Error("the audit drops entries: it cannot be written as fast as they come", "error", l.failing)

@@ -101,7 +101,7 @@ func lines(t *testing.T, l *audit.Log) []audit.Line {
 	}); err != nil {
 		t.Fatalf("reading: got %v, want no error", err)
 	}
-	if err := audit.Verify(slices.Values(raw)); err != nil {
+	if err := coretest.VerifyAudit(slices.Values(raw)); err != nil {
 		t.Errorf("verifying: got %v, want a chain", err)
 	}
 	all := make([]audit.Line, len(raw))

@@ -3,7 +3,6 @@ package audit
 import (
 	"bytes"
 	"fmt"
-	"iter"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -106,18 +105,6 @@ func (c *Chain) End() error {
 func (c *Chain) Hash() string { return c.hash.String() }
 
 func (c *Chain) broken(seq uint64, reason string) error { return &Broken{c.Lines, seq, reason} }
-
-// Verify checks that lines are a chain. Its error is a [Broken], which names the line that is
-// wrong: the first line whose prev does not fit, so that it or the line before was changed.
-func Verify(lines iter.Seq[[]byte]) error {
-	var c Chain
-	for line := range lines {
-		if err := c.Next(line); err != nil {
-			return err
-		}
-	}
-	return c.End()
-}
 
 // maxLine is more than any line has.
 const maxLine = 64 << 10

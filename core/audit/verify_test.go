@@ -58,7 +58,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 			return all
 		}, 2},
 	} {
-		err := audit.Verify(slices.Values(c.change(chain(t))))
+		err := coretest.VerifyAudit(slices.Values(c.change(chain(t))))
 		var broken *audit.Broken
 		if errors.As(err, &broken); c.line == 0 && err != nil || c.line > 0 && (broken == nil || broken.Line != c.line) {
 			t.Errorf("%s: got %v, want line %d", name, err, c.line)
@@ -69,7 +69,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 func TestAChainThatWasWrittenAnewButSkipsANumberIsFound(t *testing.T) {
 	all := chain(t)[:2]
 	line := strings.NewReplacer(`"seq":2`, `"seq":3`).Replace(string(all[1]))
-	if err := audit.Verify(slices.Values([][]byte{all[0], []byte(line)})); err == nil || !strings.Contains(err.Error(), "line 2 (seq 3): it follows 1") {
+	if err := coretest.VerifyAudit(slices.Values([][]byte{all[0], []byte(line)})); err == nil || !strings.Contains(err.Error(), "line 2 (seq 3): it follows 1") {
 		t.Errorf("got %v, want an error about the number", err)
 	}
 }
@@ -111,7 +111,7 @@ func FuzzVerify(f *testing.F) {
 }
 
 func BenchmarkAudit(b *testing.B) {
-	l, err := audit.Open(b.Context(), audit.Options{Store: audit.NewMemory(journal.Retention{Bytes: 4 << 20}), QueueBytes: 1 << 30})
+	l, err := audit.Open(b.Context(), audit.Options{Store: audit.NewMemory(journal.Retention{Bytes: 4 << 20})})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func BenchmarkVerify(b *testing.B) {
 	all := chain(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := audit.Verify(slices.Values(all)); err != nil {
+		if err := coretest.VerifyAudit(slices.Values(all)); err != nil {
 			b.Fatal(err)
 		}
 	}

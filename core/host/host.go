@@ -12,18 +12,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// Serve gives the agent the tasks of a session, which has joined, until ctx ends or the session
-// does. It returns the cause of ctx or the reason of the session: see [Start].
-func Serve(ctx context.Context, s *hub.Session, a agent.Agent, lost func(error)) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stop := Start(ctx, s, a, lost, cancel)
-	<-ctx.Done()
-	err := context.Cause(ctx)
-	stop()
-	return err
-}
-
 // Start gives the agent the tasks of a session, which has joined, until stop is called: that
 // waits until every Work has returned, whose contexts end with ctx, so the caller ends ctx
 // first. The session stays open: tasks that come when nobody serves it wait. Only one Start, and
@@ -52,7 +40,7 @@ func Start(ctx context.Context, s *hub.Session, a agent.Agent, lost, over func(e
 	}
 }
 
-// host is the state of one Serve.
+// host is the state of one Start.
 type host struct {
 	session *hub.Session
 	agent   agent.Agent

@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/coretest"
-	"github.com/dragoman-hub/dragoman/core/host"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -52,7 +51,7 @@ func serve(t *testing.T, f workFunc, test func(*served)) {
 		}
 		var ctx context.Context
 		ctx, s.stop = context.WithCancel(t.Context())
-		go func() { s.end <- host.Serve(ctx, s.agent, f, s.lost) }()
+		go func() { s.end <- coretest.Serve(ctx, s.agent, f, s.lost) }()
 		test(s)
 		s.stop()
 		<-s.end

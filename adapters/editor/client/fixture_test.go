@@ -15,7 +15,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/coretest"
-	"github.com/dragoman-hub/dragoman/core/host"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -202,7 +201,7 @@ func (s *served) join(many int) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = host.Serve(ctx, s.agent, s.client, nil)
+		_ = coretest.Serve(ctx, s.agent, s.client, nil)
 	}()
 	s.stop = func() {
 		stop()
@@ -294,7 +293,7 @@ func (s *served) other(id core.AgentID, answer string) func(thread core.ThreadID
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = host.Serve(ctx, session, answering(answer), nil)
+		_ = coretest.Serve(ctx, session, answering(answer), nil)
 	}()
 	before := s.stop
 	s.stop = func() {

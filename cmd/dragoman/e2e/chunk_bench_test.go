@@ -18,7 +18,7 @@ import (
 	editorwire "github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
-	"github.com/dragoman-hub/dragoman/core/host"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
@@ -186,7 +186,7 @@ func benchHosted(b *testing.B, a agent.Agent) {
 			if err := s.Join(core.Card{ID: "a", Features: p.Features}, hub.JoinOptions{}); err != nil {
 				b.Error(err)
 			}
-			serving.Go(func() { _ = host.Serve(ctx, s, a, nil) })
+			serving.Go(func() { _ = coretest.Serve(ctx, s, a, nil) })
 		})
 	})
 }

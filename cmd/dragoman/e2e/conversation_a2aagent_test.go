@@ -11,7 +11,7 @@ import (
 	a2a "github.com/dragoman-hub/dragoman/adapters/a2a/client"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
-	"github.com/dragoman-hub/dragoman/core/host"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -56,7 +56,7 @@ func (a *a2aAgent) run(h *hub.Hub, id core.AgentID) link.Reason {
 	err := remote.Run(a.ctx, func(p agent.Profile) {
 		card := core.Card{ID: id, Name: string(id), Dialect: "a2a", Features: p.Features, Capabilities: p.Capabilities, Metadata: p.Metadata}
 		if err := s.Join(card, hub.JoinOptions{}); err == nil {
-			hosting.Go(func() { _ = host.Serve(a.ctx, s, remote, nil) })
+			hosting.Go(func() { _ = coretest.Serve(a.ctx, s, remote, nil) })
 		}
 	})
 	return link.Reason{Cause: link.Normal, Text: err.Error()}

@@ -10,7 +10,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/coretest"
-	"github.com/dragoman-hub/dragoman/core/host"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -56,7 +55,7 @@ func (p *player) runEditorAgent(id string, a *editor.Agent) link.Reason {
 	err := a.Run(ctx, func(profile agent.Profile) {
 		card := core.Card{ID: core.AgentID(id), Name: id, Dialect: "editor", Features: profile.Features, Metadata: profile.Metadata}
 		if err := s.Join(card, hub.JoinOptions{}); err == nil {
-			hosting.Go(func() { _ = host.Serve(ctx, s, a, nil) })
+			hosting.Go(func() { _ = coretest.Serve(ctx, s, a, nil) })
 		}
 	})
 	var r *link.Reason

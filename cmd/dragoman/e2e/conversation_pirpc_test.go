@@ -10,7 +10,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/coretest"
-	"github.com/dragoman-hub/dragoman/core/host"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -68,7 +67,7 @@ func (a *piAgent) run(ctx context.Context, h *hub.Hub, id core.AgentID) {
 		started = true
 		go func() {
 			defer close(served)
-			_ = host.Serve(ctx, s, pi, func(error) {})
+			_ = coretest.Serve(ctx, s, pi, func(error) {})
 		}()
 	})
 	if started {

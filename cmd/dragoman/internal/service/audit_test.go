@@ -17,7 +17,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
-	"github.com/dragoman-hub/dragoman/core/audit"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 )
 
 // TestTheAuditSurvivesARestart reads the audit over HTTP, with a hub that was started twice on
@@ -62,7 +62,7 @@ func TestTheAuditSurvivesARestart(t *testing.T) {
 		cancel()
 	}
 	lines := bytes.Split(bytes.TrimSuffix(body, []byte("\n")), []byte("\n"))
-	if err := audit.Verify(slices.Values(lines)); err != nil {
+	if err := coretest.VerifyAudit(slices.Values(lines)); err != nil {
 		t.Errorf("got %v, want a chain over both hubs", err)
 	}
 	var acts []string
