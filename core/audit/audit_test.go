@@ -108,7 +108,8 @@ func keepFirst(t *testing.T, from, to core.RecordLog, n int) {
 func TestAFailingStoreDelaysNobodyAndTheGapIsCounted(t *testing.T) {
 	s, c := &store{refuses: errors.New("no space left")}, &counter{}
 	l := begin(t, audit.Options{Store: s, Count: c.count})
-	const n = 5000 // more than there is room for
+	waitFor(t, func() bool { return l.Err() != nil }) // now nothing makes room
+	const n = 5000                                    // more than there is room for
 	for i := range n {
 		l.Audit(call("ana", core.Cancel{Task: core.TaskID(fmt.Sprint(i))}))
 	}
@@ -116,7 +117,6 @@ func TestAFailingStoreDelaysNobodyAndTheGapIsCounted(t *testing.T) {
 	if missing == 0 || missing >= n {
 		t.Fatalf("got %d entries that were dropped, want some of %d", missing, n)
 	}
-	waitFor(t, func() bool { return l.Err() != nil })
 	if err := l.Read(t.Context(), 0, func([]byte) bool { return true }); err != nil {
 		t.Errorf("reading meanwhile: got %v, want no error", err)
 	}
@@ -126,7 +126,7 @@ func TestAFailingStoreDelaysNobodyAndTheGapIsCounted(t *testing.T) {
 	all := lines(t, l)
 	i := slices.IndexFunc(all, func(l audit.Line) bool { return l.Act == audit.ActMissing })
 	if i < 0 || int(all[i].Count) != missing || all[i].Outcome != "overloaded" {
-		t.Fatalf("got %q, want a line of %d that are missing", acts(all), missing)
+		t.Fatalf("got %d lines, the line of those that are missing at %d, want one of %d", len(all), i, missing)
 	}
 	if written := len(all) - 3; written+missing != n || all[len(all)-1].Object != "later" || i != len(all)-2 {
 		t.Errorf("got %d entries and %d missing at %d of %d, want %d in order", written, missing, i, len(all), n)

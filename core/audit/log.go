@@ -38,27 +38,22 @@ type Options struct {
 
 // Log is the auditor of a hub. It is safe for concurrent use.
 type Log struct {
-	store core.RecordLog
 	opts  Options
-	wake  chan struct{} // something is queued
-	hurry chan struct{} // somebody waits for it
-	stop  chan struct{} // closed by Close
-	done  chan struct{} // closed when the writer has ended
+	queue *fifo.Mailbox[Line]
+	flush chan chan struct{} // of those who wait until all is written, which closes what they send
+	stop  chan struct{}      // closed by Close
+	done  chan struct{}      // closed when the writer has ended
 	// ctx ends writes that hang.
 	ctx    context.Context //nolint:containedctx // the lifetime of the log, which ends with Close
 	cancel context.CancelFunc
 
-	mu      sync.Mutex
-	queue   fifo.Queue[Line]
-	bytes   int
-	missing missing
-	refused map[refusal]*refusals
-	seen    *lru.Cache[visit, struct{}]
-	added   uint64          // lines that were queued so far
-	written uint64          // and those of them that are stored
-	waiting []chan struct{} // those who wait for the writer; see settle
-	failing error           // the error of the last write
-	closed  bool
+	mu        sync.Mutex
+	missing   missing
+	refused   map[refusal]*refusals
+	seen      *lru.Cache[visit, struct{}]
+	unwritten uint64 // lines that were queued and are not stored
+	failing   error  // the error of the last write
+	closed    bool
 
 	// seq and prev are the end of the chain. They belong to the writer.
 	seq  uint64
@@ -108,8 +103,8 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &Log{
-		store: o.Store, opts: o,
-		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		opts: o, queue: fifo.NewMailbox(queueBytes, Line.size),
+		flush: make(chan chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
 		refused: map[refusal]*refusals{},
 		seen:    lru.New(lru.Options[visit, struct{}]{Count: visits, Age: visitTime}),
 	}
@@ -210,7 +205,7 @@ func (l *Log) Close() error {
 }
 
 // pending is how many lines are not stored. Callers hold mu.
-func (l *Log) pending() uint64 { return l.added - l.written + l.missing.count }
+func (l *Log) pending() uint64 { return l.unwritten + l.missing.count }
 
 // awaitWriter returns once the writer has ended. It reports whether it ended the writer, because the store is
 // unavailable and only the last line waits.
@@ -250,32 +245,32 @@ func (l *Log) add(line Line) {
 
 // push queues a line, or counts it as missing. Callers hold mu.
 func (l *Log) push(line Line) {
-	if l.closed {
+	if l.closed || l.pushMissing() && l.offer(line) {
 		return
 	}
-	size := line.size()
-	if l.bytes+size > queueBytes {
-		if l.missing.count == 0 {
-			l.missing.since = line.At
-			l.opts.Log.Error("the audit drops entries: it cannot be written as fast as they come", "error", l.failing)
-		}
-		l.missing.count++
-		l.opts.Count("audit.missing")
-		return
+	if l.missing.count == 0 {
+		l.missing.since = line.At
+		l.opts.Log.Error("the audit drops entries: it cannot be written as fast as they come", "error", l.failing)
 	}
-	l.pushMissing()
-	l.queue.Push(line)
-	l.bytes += size
-	l.added++
-	fifo.Signal(l.wake)
+	l.missing.count++
+	l.opts.Count("audit.missing")
 }
 
-// pushMissing queues the line of the entries that were dropped, if there are any: it has a
-// place beyond the bound. Callers hold mu.
-func (l *Log) pushMissing() {
-	if m := l.missing; m.count > 0 {
-		l.queue.Push(Line{At: m.since, Act: ActMissing, Count: m.count, Outcome: string(core.CodeOverloaded)})
-		l.added++
+// offer queues a line if there is room. Callers hold mu.
+func (l *Log) offer(line Line) bool {
+	queued := l.queue.Offer(line)
+	if queued {
+		l.unwritten++
+	}
+	return queued
+}
+
+// pushMissing queues the line of the entries that were dropped, if there are any and there is room. It
+// reports whether none are left. Callers hold mu.
+func (l *Log) pushMissing() bool {
+	m := l.missing
+	if m.count > 0 && l.offer(Line{At: m.since, Act: ActMissing, Count: m.count, Outcome: string(core.CodeOverloaded)}) {
 		l.missing = missing{}
 	}
+	return l.missing.count == 0
 }

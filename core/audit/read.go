@@ -13,7 +13,7 @@ func (l *Log) Read(ctx context.Context, after uint64, yield func(line []byte) bo
 		return err
 	}
 	var c repeats
-	return l.store.Replay(ctx, func(_ time.Time, line []byte) bool {
+	return l.opts.Store.Replay(ctx, func(_ time.Time, line []byte) bool {
 		seq, again := c.next(line)
 		if again || seq <= after && after > 0 {
 			return true
@@ -34,7 +34,7 @@ func (l *Log) end(ctx context.Context) (end, error) {
 	at := end{clean: true}
 	var last []byte
 	var c repeats
-	err := l.store.Replay(ctx, func(_ time.Time, line []byte) bool {
+	err := l.opts.Store.Replay(ctx, func(_ time.Time, line []byte) bool {
 		if _, again := c.next(line); !again {
 			last = line
 		}

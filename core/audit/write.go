@@ -4,28 +4,31 @@ import (
 	"context"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // write is the writer: it writes what is queued until Close.
 func (l *Log) write() {
 	defer close(l.done)
-	defer l.settle(0)
 	for {
+		var flushed chan struct{}
 		select {
-		case <-l.wake:
+		case <-l.queue.Ready():
+			select { // entries that come together share a write
+			case <-time.After(gatherTime):
+			case flushed = <-l.flush:
+			case <-l.stop:
+			}
+		case flushed = <-l.flush:
 		case <-l.stop:
 			l.drain()
 			return
 		}
-		select { // entries that come together share a write
-		case <-time.After(gatherTime):
-		case <-l.hurry:
-		case <-l.stop:
-		}
 		if !l.drain() {
 			return
+		}
+		if flushed != nil {
+			close(flushed)
 		}
 	}
 }
@@ -33,15 +36,17 @@ func (l *Log) write() {
 // drain writes until the queue is empty. It returns false if it gave up.
 func (l *Log) drain() bool {
 	for {
-		var batch []Line
 		l.mu.Lock()
 		l.pushMissing()
-		for line, ok := l.queue.Pop(); ok; line, ok = l.queue.Pop() {
-			if batch = append(batch, line); len(batch) == batchLines {
+		l.mu.Unlock()
+		var batch []Line
+		for len(batch) < batchLines {
+			line, ok := l.queue.Poll()
+			if !ok {
 				break
 			}
+			batch = append(batch, line)
 		}
-		l.mu.Unlock()
 		if len(batch) == 0 {
 			return true
 		}
@@ -51,21 +56,18 @@ func (l *Log) drain() bool {
 	}
 }
 
-// append chains lines and writes them. The lines count in the queue until they are stored. It
-// repeats a write that fails, with the same text: readers know repeated lines.
+// append chains lines and writes them. It repeats a write that fails, with the same text: readers
+// know repeated lines.
 func (l *Log) append(lines []Line) bool {
-	records, size := make([][]byte, len(lines)), 0
+	records := make([][]byte, len(lines))
 	for i, line := range lines {
-		if line.Act != ActMissing || line.Count == 0 { // see pushMissing
-			size += line.size()
-		}
 		l.seq++
 		line.Seq, line.Prev = l.seq, l.prev.String()
 		records[i] = line.text()
 		l.prev = hashOf(records[i])
 	}
 	for first := (time.Time{}); ; {
-		err := l.store.Append(l.ctx, records...)
+		err := l.opts.Store.Append(l.ctx, records...)
 		if l.note(err); err == nil {
 			break
 		}
@@ -80,9 +82,8 @@ func (l *Log) append(lines []Line) bool {
 		}
 	}
 	l.mu.Lock()
-	l.bytes -= size
-	l.mu.Unlock()
-	l.settle(uint64(len(lines)))
+	defer l.mu.Unlock()
+	l.unwritten -= uint64(len(lines))
 	return true
 }
 
@@ -110,38 +111,23 @@ func (l *Log) isClosed() bool {
 	return l.closed
 }
 
-// settle notes that more lines are stored, and wakes who waits.
-func (l *Log) settle(n uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.written += n
-	for _, w := range l.waiting {
-		close(w)
-	}
-	l.waiting = nil
-}
-
 // settled waits until what was audited before is stored, at most for a while: a store that
 // fails is read as it is.
 func (l *Log) settled(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, retryPause)
 	defer cancel()
-	l.mu.Lock()
-	until := l.added
-	for l.written < until && l.failing == nil {
-		w := make(chan struct{})
-		l.waiting = append(l.waiting, w)
-		l.mu.Unlock()
-		fifo.Signal(l.hurry)
-		select {
-		case <-w:
-		case <-l.done:
-			return nil
-		case <-wait.Done():
-			return ctx.Err()
-		}
-		l.mu.Lock()
+	flushed := make(chan struct{})
+	select {
+	case l.flush <- flushed:
+	case <-l.done:
+		return nil
+	case <-wait.Done():
+		return ctx.Err()
 	}
-	l.mu.Unlock()
-	return nil
+	select {
+	case <-flushed:
+	case <-l.done:
+	case <-wait.Done():
+	}
+	return ctx.Err()
 }

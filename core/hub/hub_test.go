@@ -42,7 +42,7 @@ func TestEveryLimitHasADefaultAndIsSettable(t *testing.T) {
 		}
 		set := hub.Limits{
 			QueueLength: 1, Retries: -1, CancelGrace: 2, SlotGrace: 3, Silence: 4, Deadline: 5, MaxDeadline: 6, RequestBytes: 7,
-			TaskBytes: 8, HistoryBytes: 9, Threads: 10, FinishedTasks: 11, FinishedBytes: 12, UnrecordedBytes: 14, JournalLag: 22, CauseMemory: -13, KeepNotices: 20, NoticeBytes: 21, CardBytes: 23,
+			Hops: 24, TaskBytes: 8, HistoryBytes: 9, Threads: 10, FinishedTasks: 11, FinishedBytes: 12, UnrecordedBytes: 14, JournalLag: 22, CauseMemory: -13, KeepNotices: 20, NoticeBytes: 21, CardBytes: 23,
 			Disconnect: hub.DisconnectNever,
 			Packs:      15, PackTools: 16, PackCalls: 17, ToolTimeout: 18, MaxToolTimeout: 19, QuestionTimeout: 20, Questions: 21,
 		}
