@@ -3,6 +3,7 @@ package roster
 import (
 	"cmp"
 	"container/heap"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -23,22 +24,28 @@ func (e *Entry) rank() rank {
 	}
 }
 
-// before reports whether an agent is a better choice than another.
-func (e *record) before(o *record) bool {
+// compare orders agents, the better choice first.
+func (e *record) compare(o *record) int {
 	a, b := &e.rank, &o.rank
 	switch {
 	case a.accepts != b.accepts:
-		return a.accepts
+		return first(a.accepts)
 	case a.free != b.free:
-		return a.free
+		return first(a.free)
 	case a.pressure != b.pressure:
-		return a.pressure < b.pressure
+		return cmp.Compare(a.pressure, b.pressure)
 	case a.elsewhere != b.elsewhere:
-		return b.elsewhere
-	case a.turn != b.turn:
-		return a.turn < b.turn
+		return first(b.elsewhere)
 	}
-	return cmp.Less(e.ID, o.ID)
+	return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(e.ID, o.ID))
+}
+
+// first returns the comparison of two of which one comes first.
+func first(is bool) int {
+	if is {
+		return -1
+	}
+	return 1
 }
 
 // groupKey names a group: all agents, or those that declared a capability or a domain.
@@ -69,7 +76,7 @@ var _ heap.Interface = (*group)(nil)
 
 // Len implements heap.Interface, as do Less, Swap, Push and Pop.
 func (g *group) Len() int           { return len(g.agents) }
-func (g *group) Less(i, j int) bool { return g.agents[i].before(g.agents[j].record) }
+func (g *group) Less(i, j int) bool { return g.agents[i].compare(g.agents[j].record) < 0 }
 
 func (g *group) Swap(i, j int) {
 	g.agents[i], g.agents[j] = g.agents[j], g.agents[i]
@@ -167,7 +174,7 @@ const (
 // Best calls yield with the agents that answer for the address, best first: by the length
 // of the matching domain prefix, then agents that accept work, then agents with a free
 // slot, then by load relative to capacity, then those of this hub, and round robin among equals. The first agent
-// costs constant time, each further one O(log k) for k agents seen. For several
+// costs constant time, the second has the others sorted. For several
 // capabilities it goes through the agents with the rarest of them. For an address
 // by id it yields none: use [Roster.Get]. yield must not call the roster, and must not keep or
 // change the entry.
@@ -213,54 +220,18 @@ func (r *Roster) Best(to core.Address, yield func(*Entry) Verdict) {
 }
 
 // each yields the agents in order until a verdict ends it, and reports whether agents of
-// other groups are wanted. It visits only a part of the heap: the next one is always a
-// child of one that was yielded.
+// other groups are wanted. Mostly the first is enough, so that only then the others are ordered.
 func (g *group) each(yield func(*record) Verdict) (more bool) {
 	if g == nil {
 		return true
 	}
-	switch yield(g.agents[0].record) { // usually the only one, so no frontier is allocated
-	case Stop:
-		return false
-	case SkipWorse:
-		return true
-	}
-	next := &frontier{group: g}
-	next.descend(0)
-	for next.Len() > 0 {
-		i := heap.Pop(next).(int)
-		switch yield(g.agents[i].record) {
-		case Stop:
-			return false
-		case SkipWorse:
-			return true
+	verdict := yield(g.agents[0].record)
+	if verdict == Continue && len(g.agents) > 1 {
+		others := slices.Clone(g.agents[1:])
+		slices.SortFunc(others, func(a, b ranked) int { return a.compare(b.record) })
+		for i := 0; verdict == Continue && i < len(others); i++ {
+			verdict = yield(others[i].record)
 		}
-		next.descend(i)
 	}
-	return true
-}
-
-// frontier is a heap of the agents whose parents were yielded.
-type frontier struct {
-	group *group
-	at    []int
-}
-
-// descend adds the children of an agent.
-func (f *frontier) descend(i int) {
-	for child := 2*i + 1; child <= 2*i+2 && child < f.group.Len(); child++ {
-		heap.Push(f, child)
-	}
-}
-
-func (f *frontier) Len() int           { return len(f.at) }
-func (f *frontier) Less(i, j int) bool { return f.group.Less(f.at[i], f.at[j]) }
-func (f *frontier) Swap(i, j int)      { f.at[i], f.at[j] = f.at[j], f.at[i] }
-func (f *frontier) Push(x any)         { f.at = append(f.at, x.(int)) }
-
-func (f *frontier) Pop() any {
-	last := len(f.at) - 1
-	i := f.at[last]
-	f.at = f.at[:last]
-	return i
+	return verdict != Stop
 }
