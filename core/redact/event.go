@@ -15,79 +15,78 @@ func (r *Redactor) Event(e core.Event) core.Event {
 		return e
 	}
 	e.Foreign = r.foreign(e.Foreign)
-	switch b := e.Body.(type) {
+	if e.Merged == nil { // else it is text that was redacted in its pieces
+		e.Body = r.body(e.Body)
+	}
+	return e
+}
+
+func (r *Redactor) body(body core.Body) core.Body {
+	switch b := body.(type) {
 	case core.Opened:
 		b.Request = r.Request(b.Request)
-		e.Body = b
+		return b
 	case core.SessionStarted:
-		b.Session = r.Text(b.Session)
-		e.Body = b
+		return core.SessionStarted{Session: r.Text(b.Session)}
 	case core.SessionLost:
-		b.Reason = r.Text(b.Reason)
-		e.Body = b
+		return core.SessionLost{Reason: r.Text(b.Reason)}
 	case core.Thinking:
-		b.Text = r.Text(b.Text)
-		e.Body = b
+		return core.Thinking{Text: r.Text(b.Text)}
 	case core.Text:
-		if e.Merged == nil { // else it was redacted in its pieces
-			b.Text = r.Text(b.Text)
-			e.Body = b
-		}
+		return core.Text{Text: r.Text(b.Text)}
 	case core.ToolCall:
 		b.Input = r.json(b.Input)
-		e.Body = b
+		return b
 	case core.ToolState:
 		b.Detail = r.Text(b.Detail)
-		e.Body = b
+		return b
 	case core.ToolResult:
 		b.Output = r.json(b.Output)
-		e.Body = b
+		return b
 	case core.ApprovalRequested:
 		b.Input = r.json(b.Input)
-		e.Body = b
+		return b
 	case core.ApprovalDecided:
 		b.Reason, b.Option = r.Text(b.Reason), r.Text(b.Option)
-		e.Body = b
+		return b
 	case core.QuestionAsked:
 		b.Text, b.Header, b.Options = r.Text(b.Text), r.Text(b.Header), slices.Clone(b.Options)
 		for i, o := range b.Options {
 			b.Options[i] = core.Option{Label: r.Text(o.Label), Description: r.Text(o.Description)}
 		}
-		e.Body = b
+		return b
 	case core.QuestionAnswered:
 		b.Text, b.Content, b.Selected = r.Text(b.Text), r.JSON(b.Content), slices.Clone(b.Selected)
 		for i, label := range b.Selected {
 			b.Selected[i] = r.Text(label)
 		}
-		e.Body = b
+		return b
 	case core.Injected:
 		b.Content, b.Claimed = r.Text(b.Content), r.Text(b.Claimed)
-		e.Body = b
+		return b
 	case core.InjectionAnswered:
 		b.Reason = r.Text(b.Reason)
-		e.Body = b
+		return b
 	case core.File:
-		e.Body = r.file(b)
+		return r.file(b)
 	case core.Retrying:
 		b.Fault = r.fault(b.Fault)
-		e.Body = b
+		return b
 	case core.CancelRequested:
 		b.Reason = r.Text(b.Reason)
-		e.Body = b
+		return b
 	case core.ForeignFrame:
 		b.Name = r.Text(b.Name)
-		e.Body = b
+		return b
 	case core.Done:
 		b.Text, b.Data = r.Text(b.Text), r.JSON(b.Data)
-		e.Body = b
+		return b
 	case core.Failed:
-		b.Fault = r.fault(b.Fault)
-		e.Body = b
+		return core.Failed{Fault: r.fault(b.Fault)}
 	case core.Cancelled:
-		b.Reason = r.Text(b.Reason)
-		e.Body = b
+		return core.Cancelled{Reason: r.Text(b.Reason)}
 	}
-	return e
+	return body
 }
 
 // IsMarked reports whether something was taken out of a request or, if a Mark was there before, may
