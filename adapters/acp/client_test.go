@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/acptest"
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -22,7 +23,7 @@ func TestTheClientSendsQueriesAndDelegates(t *testing.T) {
 				return errors.Join(say(core.Thinking{Text: "hm"}), say(core.Text{Text: r.Content}), say(core.Text{Text: "!"}),
 					say(core.File{Name: "f", Data: []byte("x")}), say(core.Usage{Output: 5}), say(core.Done{Data: json.RawMessage(`{"ok":true}`)}))
 			})
-			c := s.client(acpclient.Options{ID: "kit", Progress: progress})
+			c := s.client(acptest.Options{ID: "kit", Progress: progress})
 			pieces := 0
 			for _, intent := range []core.Intent{core.IntentAsk, core.IntentDelegate} {
 				answer, err := c.Ask(t.Context(), core.Request{Intent: intent, To: core.ToAgent("echo"), Content: "hi"}, func(core.Body) { pieces++ })
@@ -54,7 +55,7 @@ func TestAClientThatStopsWaitingCancelsItsQuery(t *testing.T) {
 			stopped <- context.Cause(ctx)
 			return ctx.Err()
 		})
-		c := s.client(acpclient.Options{ID: "kit"})
+		c := s.client(acptest.Options{ID: "kit"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := c.Ask(ctx, core.Request{To: core.ToAgent("slow"), Content: "hi"}, nil); !errors.Is(err, context.DeadlineExceeded) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/acptest"
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -192,7 +193,7 @@ func TestClientAndAgentKeepThePartialAnswerOfAFailure(t *testing.T) {
 					}
 					return core.NewFault(core.CodeBudget, "no money")
 				})
-				c := s.client(acpclient.Options{ID: "kit", Progress: progress})
+				c := s.client(acptest.Options{ID: "kit", Progress: progress})
 				for _, intent := range []core.Intent{core.IntentAsk, core.IntentDelegate} {
 					a, err := c.Ask(s.Context(), core.Request{Intent: intent, To: core.ToAgent("poet"), Content: "?"}, nil)
 					want := core.NewFault(core.CodeBudget, "no money")

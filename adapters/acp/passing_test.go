@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp/acptest"
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -186,12 +187,12 @@ func TestA900KilobyteAnswerArrivesWhole(t *testing.T) {
 			}
 			return nil
 		})
-		c := s.client(acpclient.Options{ID: "kit"})
+		c := s.client(acptest.Options{ID: "kit"})
 		if _, err := c.Ask(s.Context(), core.Request{To: core.ToAgent("echo"), Content: strings.Repeat("x", wire.DefaultMaxEnvelopeBytes)}, nil); core.AsFault(err).Code != core.CodeTooLarge {
 			t.Errorf("a question over the limit: got %v, want too_large", err)
 		}
 		for _, progress := range []bool{true, false} {
-			c := s.client(acpclient.Options{ID: core.AgentID("kit" + map[bool]string{true: "1", false: "2"}[progress]), Progress: progress})
+			c := s.client(acptest.Options{ID: core.AgentID("kit" + map[bool]string{true: "1", false: "2"}[progress]), Progress: progress})
 			for _, domain := range []string{"whole", "pieces"} {
 				a, err := c.Ask(s.Context(), core.Request{To: core.ToAgent("echo"), Content: text, Domain: domain}, nil)
 				if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
+	"github.com/dragoman-hub/dragoman/adapters/acp/acptest"
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -99,7 +99,7 @@ func TestAClientWithProgressCountsRepeatedContentOnce(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		fam := s.agent("fam", `{}`)
 		poet := s.plainAgent("poet", core.Card{})
-		c := s.client(acpclient.Options{ID: "kit", Progress: true})
+		c := s.client(acptest.Options{ID: "kit", Progress: true})
 		answers := make(chan core.Answer, 2)
 		ask := func(to core.AgentID) {
 			a, err := c.Ask(s.Context(), core.Request{To: core.ToAgent(to), Content: "?"}, nil)

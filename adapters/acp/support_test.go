@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/acp/acptest"
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -206,10 +207,10 @@ func (s *setup) work(card core.Card, opts acpclient.WorkOptions, handle core.Han
 }
 
 // client connects a client.
-func (s *setup) client(opts acpclient.Options) *acpclient.Client {
+func (s *setup) client(opts acptest.Options) *acptest.Client {
 	s.Helper()
 	conn, _ := s.connect(acp.Options{})
-	c := acpclient.New(conn, opts)
+	c := acptest.New(conn, opts)
 	s.Cleanup(c.Close)
 	return c
 }

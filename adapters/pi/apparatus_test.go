@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
-	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -132,12 +132,12 @@ func echoAgent(a *testAgent, b hub.Batch) {
 
 // testClient is a client that keeps the frames it receives.
 type testClient struct {
-	*client.Conn
+	*pitest.Conn
 	t      *testing.T
 	served chan link.Reason
 
 	mu     sync.Mutex
-	frames []client.Frame
+	frames []pitest.Frame
 	times  []time.Time // of the frames
 	news   chan struct{}
 }
@@ -157,7 +157,7 @@ func dialOver(t *testing.T, s *pi.Server, o pi.ConnOptions, hubs, clients link.C
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { c.served <- s.Serve(ctx, hubs, o) }()
 	var err error
-	c.Conn, err = client.Connect(ctx, clients, func(f client.Frame) {
+	c.Conn, err = pitest.Connect(ctx, clients, func(f pitest.Frame) {
 		c.mu.Lock()
 		c.frames, c.times = append(c.frames, f), append(c.times, time.Now())
 		c.mu.Unlock()
@@ -175,14 +175,14 @@ func dialOver(t *testing.T, s *pi.Server, o pi.ConnOptions, hubs, clients link.C
 }
 
 // received returns the frames so far.
-func (c *testClient) received() []client.Frame {
+func (c *testClient) received() []pitest.Frame {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.frames[:len(c.frames):len(c.frames)]
 }
 
 // until waits for a frame that contains all of the parts, and returns it.
-func (c *testClient) until(parts ...string) client.Frame {
+func (c *testClient) until(parts ...string) pitest.Frame {
 	c.t.Helper()
 	limit := time.After(testTimeout)
 	for i := 0; ; {
@@ -199,7 +199,7 @@ func (c *testClient) until(parts ...string) client.Frame {
 	}
 }
 
-func has(f client.Frame, parts ...string) bool {
+func has(f pitest.Frame, parts ...string) bool {
 	for _, p := range parts {
 		if !strings.Contains(string(f.Raw), p) {
 			return false
@@ -228,7 +228,7 @@ func (c *testClient) log() string {
 }
 
 // do sends a command, written as JSON, and returns the response.
-func (c *testClient) do(command string) client.Frame {
+func (c *testClient) do(command string) pitest.Frame {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
@@ -244,7 +244,7 @@ func (c *testClient) do(command string) client.Frame {
 }
 
 // ok is do for a command that must succeed.
-func (c *testClient) ok(command string) client.Frame {
+func (c *testClient) ok(command string) pitest.Frame {
 	c.t.Helper()
 	f := c.do(command)
 	if !f.Success {
@@ -276,13 +276,13 @@ func (c *testClient) open(session, agent string) {
 	if agent != "" {
 		create["agent"] = agent
 	}
-	c.ok(string(wire.Encode(create)))
+	c.ok(string(strictjson.Encode(create)))
 	c.ok(`{"type":"switch_session","sessionId":"` + session + `"}`)
 }
 
 // transcript assembles the events of a session.
-func (c *testClient) transcript(session string) *client.Transcript {
-	var tr client.Transcript
+func (c *testClient) transcript(session string) *pitest.Transcript {
+	var tr pitest.Transcript
 	for _, f := range c.received() {
 		if f.SessionID == session {
 			tr.Add(f)
@@ -292,7 +292,7 @@ func (c *testClient) transcript(session string) *client.Transcript {
 }
 
 // doUnlimited is do without a timeout, for tests in a synctest bubble.
-func (c *testClient) doUnlimited(command string) client.Frame {
+func (c *testClient) doUnlimited(command string) pitest.Frame {
 	c.t.Helper()
 	var m map[string]any
 	if err := json.Unmarshal([]byte(command), &m); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/shell"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // bashOff is the error of bash where it is not allowed.
@@ -113,7 +113,7 @@ func (run *bashRun) end(ctx context.Context, printed shell.Printed, code int, er
 		TotalBytes: printed.Bytes, TotalLines: printed.Lines,
 	}
 	ss.recordBash(run.x, result)
-	run.x.Finish(command.Outcome{Data: wire.Encode(result)})
+	run.x.Finish(command.Outcome{Data: strictjson.Encode(result)})
 }
 
 // bashResult is the data of the response. The members after Cancelled are additional.

@@ -9,14 +9,14 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // notCancelled is the outcome of commands that give a session another conversation. In pi an
 // extension may cancel them.
 func notCancelled() command.Outcome {
-	return command.Outcome{Data: wire.Encode(map[string]bool{"cancelled": false})}
+	return command.Outcome{Data: strictjson.Encode(map[string]bool{"cancelled": false})}
 }
 
 // restart gives the session another conversation and thread, and drops queued messages.
@@ -79,7 +79,7 @@ func switchFile(s *Server, x *request) command.Outcome {
 func forkMessages(s *Server, x *request) command.Outcome {
 	t := x.target.tree.Snapshot()
 	return x.Work(s.jobs, func(context.Context) command.Outcome {
-		return command.Outcome{Data: wire.Encode(map[string]any{"messages": t.ForkPoints()})}
+		return command.Outcome{Data: strictjson.Encode(map[string]any{"messages": t.ForkPoints()})}
 	})
 }
 
@@ -94,7 +94,7 @@ func fork(s *Server, x *request) command.Outcome {
 	}
 	t := ss.tree.Fork(at, ss.key.ID, ss.file.Path())
 	ss.restart(t)
-	return command.Outcome{Data: wire.Encode(map[string]any{"sessionId": t.Header.ID, "text": at.ContextMessage().Text(), "cancelled": false})}
+	return command.Outcome{Data: strictjson.Encode(map[string]any{"sessionId": t.Header.ID, "text": at.ContextMessage().Text(), "cancelled": false})}
 }
 
 // getTree returns all branches. It is a job, since it reads the whole conversation.
@@ -105,7 +105,7 @@ func getTree(s *Server, x *request) command.Outcome {
 		if err != nil {
 			return command.Failed(err.Error())
 		}
-		return command.Outcome{Data: wire.Encode(shown)}
+		return command.Outcome{Data: strictjson.Encode(shown)}
 	})
 }
 
@@ -162,7 +162,7 @@ func navigate(s *Server, x *request) command.Outcome {
 func (m move) applySummary(x *request, summary string, f *core.Fault) command.Outcome {
 	switch {
 	case f != nil && f.Code == core.CodeCancelled:
-		return command.Outcome{Data: wire.Encode(map[string]bool{"cancelled": true, "aborted": true})}
+		return command.Outcome{Data: strictjson.Encode(map[string]bool{"cancelled": true, "aborted": true})}
 	case x.target.deleted:
 		return command.Failed(notFound(x.Session))
 	case f != nil && f.Code == core.CodeUnknownAgent:
@@ -210,5 +210,5 @@ func (m move) apply(ss *session, summary string) command.Outcome {
 	if m.text != nil {
 		data["editorText"] = *m.text
 	}
-	return command.Outcome{Data: wire.Encode(data)}
+	return command.Outcome{Data: strictjson.Encode(data)}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
-	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -122,7 +122,7 @@ func TestDeletingASessionCancelsItsSummary(t *testing.T) {
 		}
 		echoAgent(a, b)
 	})
-	done := make(chan client.Frame, 1)
+	done := make(chan pitest.Frame, 1)
 	go func() { done <- c.do(fmt.Sprintf(command, "")) }()
 	<-requested
 	c.ok(`{"type":"delete_session","sessionId":"s"}`)

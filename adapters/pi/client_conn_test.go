@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/client"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -19,15 +19,15 @@ type testServer struct {
 
 // connect returns a client and its server, which greets it with these frames. Every frame that the client
 // passes on is in seen.
-func connect(t *testing.T, greeting ...string) (c *client.Conn, s testServer, seen chan client.Frame) {
+func connect(t *testing.T, greeting ...string) (c *pitest.Conn, s testServer, seen chan pitest.Frame) {
 	t.Helper()
 	server, end := coretest.Pipe[[]byte, []byte](8)
 	s = testServer{t, server}
 	for _, frame := range greeting {
 		s.send(frame)
 	}
-	seen = make(chan client.Frame, 16)
-	c, err := client.Connect(t.Context(), end, func(f client.Frame) { seen <- f })
+	seen = make(chan pitest.Frame, 16)
+	c, err := pitest.Connect(t.Context(), end, func(f pitest.Frame) { seen <- f })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,12 +61,12 @@ const ready = `{"type":"server_ready","data":{"serverVersion":"1.0.0","protocolV
 
 // A result is what a call of Do returned.
 type result struct {
-	frame client.Frame
+	frame pitest.Frame
 	err   error
 }
 
 // do sends a command and returns where its result will be.
-func do(t *testing.T, c *client.Conn, kind string) chan result {
+func do(t *testing.T, c *pitest.Conn, kind string) chan result {
 	done := make(chan result, 1)
 	go func() {
 		f, err := c.Do(t.Context(), map[string]any{"type": kind})
@@ -118,7 +118,7 @@ func TestAClientIgnoresMembersAndEventsThatItDoesNotKnow(t *testing.T) {
 	if got := <-done; got.err != nil || !got.frame.Success {
 		t.Errorf("got %s and %v, want the response", got.frame.Raw, got.err)
 	}
-	var tr client.Transcript
+	var tr pitest.Transcript
 	for _, want := range []string{"weather_changed", "server_ready", "event", "response"} {
 		f := <-seen
 		if f.Type != want {
@@ -136,7 +136,7 @@ func TestAClientLeavesAServerOfAnotherMajorVersion(t *testing.T) {
 		server, end := coretest.Pipe[[]byte, []byte](8)
 		s := testServer{t, server}
 		s.send(`{"type":"server_ready","data":{"serverVersion":"9","protocolVersion":` + version + `}}`)
-		c, err := client.Connect(t.Context(), end, nil)
+		c, err := pitest.Connect(t.Context(), end, nil)
 		var reason *link.Reason
 		if welcome != (err == nil) || err != nil && (!errors.As(err, &reason) || reason.Cause != link.Protocol || !strings.Contains(err.Error(), "version")) {
 			t.Errorf("version %s: got %v, want it taken: %t", version, err, welcome)

@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -51,7 +51,7 @@ func (w message) frame(kind, session, id, behavior string) string {
 	if behavior != "" {
 		m["streamingBehavior"] = behavior
 	}
-	return string(wire.Encode(m))
+	return string(strictjson.Encode(m))
 }
 
 // joined returns the content of a request with several messages.

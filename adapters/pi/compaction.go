@@ -11,8 +11,8 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // compactionCancelled is the error of a compaction that was cancelled.
@@ -96,7 +96,7 @@ func (c *compaction) apply(summary string) json.RawMessage {
 	c.x.target.addEntry(result)
 	c.x.target.newThread(core.ThreadID(core.NewID()), c.x.target.tree.Messages())
 	c.x.target.pause = pause{}
-	return wire.Encode(result)
+	return strictjson.Encode(result)
 }
 
 // compact compacts the conversation on request.

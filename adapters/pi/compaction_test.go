@@ -13,9 +13,9 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // summarizer is an agent that answers requests for a summary with the bodies and echoes all
@@ -78,7 +78,7 @@ func (g *summarizer) converse(t *testing.T, opts pi.Options, turns ...string) (*
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	for _, text := range turns {
-		c.ok(string(wire.Encode(map[string]string{"type": "prompt", "sessionId": "s", "message": text})))
+		c.ok(string(strictjson.Encode(map[string]string{"type": "prompt", "sessionId": "s", "message": text})))
 	}
 	return s, c
 }

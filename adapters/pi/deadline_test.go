@@ -7,7 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // A command that times out is aborted and answered at once. Its lane waits until the work has
@@ -23,7 +23,7 @@ func TestWorkThatTimesOutIsAbortedAndItsLateOutcomeIgnored(t *testing.T) {
 				time.AfterFunc(5*time.Second, func() { // slow to end
 					engine.Lock()
 					defer engine.Unlock()
-					x.Finish(command.Outcome{Data: wire.Encode("late"), After: func() { t.Error("got After called, want it only after a success") }})
+					x.Finish(command.Outcome{Data: strictjson.Encode("late"), After: func() { t.Error("got After called, want it only after a success") }})
 				})
 			})
 			return command.Outcome{Pending: true}

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // deliver sends the items of the outbox in order, up to one that must wait for the end of a
@@ -226,7 +226,7 @@ func (c *connection) drain() {
 	s.engine.Lock()
 	s.engine.Drain()
 	s.engine.Unlock()
-	c.push(item{frame: render.ServerEvent("server_shutdown", wire.Encode(map[string]any{
+	c.push(item{frame: render.ServerEvent("server_shutdown", strictjson.Encode(map[string]any{
 		"reason": "graceful_shutdown", "timeoutMs": s.opts.DrainTimeout.Milliseconds(),
 	}))})
 }

@@ -11,8 +11,8 @@
 //   - conversation keeps the messages of a session, and their file;
 //   - render turns the events of a task into frames;
 //   - shell runs a program of a client;
-//   - wire writes JSON text, sessionfile knows pi's file format, reaper ends programs;
-//   - client is the other end of the dialect.
+//   - sessionfile knows pi's file format, reaper ends programs;
+//   - pitest is the other end of the dialect, for tests.
 //
 // A connection (connection.go, serve.go) submits each frame to the engine of package
 // command. In its turn the engine has the server perform the command: request.go calls the

@@ -13,10 +13,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
-	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // simulateWork makes commands of these types follow their member plan: a duration in
@@ -75,7 +75,7 @@ func (i intent) frame() string {
 	if i.ifVersion >= 0 {
 		m["ifSessionVersion"] = i.ifVersion
 	}
-	return string(wire.Encode(m))
+	return string(strictjson.Encode(m))
 }
 
 // someIntents draws commands of two clients, single or in bursts, that share ids and keys and
@@ -132,7 +132,7 @@ func someIntents(t *rapid.T) (all []intent) {
 }
 
 // describe returns a frame in the notation of the model.
-func describe(t *rapid.T, f client.Frame) string {
+func describe(t *rapid.T, f pitest.Frame) string {
 	var d struct {
 		CommandID, CommandType, Error string
 		Success, Replayed             bool
@@ -290,7 +290,7 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, outcome
 // checkOrder checks that a command is accepted, started and finished in this order (section
 // 7.2), and that the commands of a lane run one at a time (section 7.3). phases counts the
 // events of each id.
-func checkOrder(t *rapid.T, lanes map[string]string, phases map[string][3]int, f client.Frame) {
+func checkOrder(t *rapid.T, lanes map[string]string, phases map[string][3]int, f pitest.Frame) {
 	var d struct {
 		CommandID, CommandType, SessionID, Error string
 		Replayed                                 bool

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // newStore returns the store of the session files of s.
@@ -92,7 +92,7 @@ func listStored(s *Server, x *request) command.Outcome {
 		slices.SortStableFunc(list, func(a, b conversation.StoredInfo) int {
 			return cmp.Or(strings.Compare(b.CreatedAt, a.CreatedAt), strings.Compare(a.SessionID, b.SessionID))
 		})
-		return command.Outcome{Data: wire.Encode(map[string]any{"sessions": append([]conversation.StoredInfo{}, list...)})}
+		return command.Outcome{Data: strictjson.Encode(map[string]any{"sessions": append([]conversation.StoredInfo{}, list...)})}
 	})
 }
 
@@ -119,7 +119,7 @@ func listFiles(s *Server, x *request) command.Outcome {
 			}
 		}
 		slices.SortStableFunc(files, func(a, b sessionFile) int { return strings.Compare(b.ModifiedAt, a.ModifiedAt) })
-		return command.Outcome{Data: wire.Encode(map[string]any{"files": files})}
+		return command.Outcome{Data: strictjson.Encode(map[string]any{"files": files})}
 	})
 }
 
@@ -146,7 +146,7 @@ func exportHTML(s *Server, x *request) command.Outcome {
 		case err != nil:
 			return command.Failed("Failed to export session: " + to.Path() + " cannot be written (" + conversation.PlainError(err).Error() + ")")
 		}
-		return command.Outcome{Data: wire.Encode(map[string]string{"path": to.Path()})}
+		return command.Outcome{Data: strictjson.Encode(map[string]string{"path": to.Path()})}
 	})
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // getMetrics returns the numbers of the server, in the shape of the reference (section 21.3;
@@ -22,7 +22,7 @@ func getMetrics(s *Server, x *request) command.Outcome {
 			ours["pi_server_"+strings.ReplaceAll(rest, ".", "_")] = n
 		}
 	}
-	return command.Outcome{Data: wire.Encode(object{
+	return command.Outcome{Data: strictjson.Encode(object{
 		"sessionCount":           len(s.sessions),
 		"connectionCount":        s.sockets,
 		"pendingConnectionCount": 0,
@@ -164,7 +164,7 @@ func healthCheck(s *Server, x *request) command.Outcome {
 	if shells {
 		issues = append(issues, "Bash command circuit breaker is open")
 	}
-	return command.Outcome{Data: wire.Encode(map[string]any{
+	return command.Outcome{Data: strictjson.Encode(map[string]any{
 		"healthy": healthy, "issues": issues, "hasOpenCircuit": agents, "hasOpenBashCircuit": shells,
 	})}
 }

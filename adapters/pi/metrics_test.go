@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
-	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -93,7 +93,7 @@ func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
 
 	hubs, clients := coretest.Pipe[[]byte, []byte](8)
 	go func() { s.Serve(t.Context(), hubs, pi.ConnOptions{}) }()
-	if _, err := client.Connect(t.Context(), clients, nil); err == nil {
+	if _, err := pitest.Connect(t.Context(), clients, nil); err == nil {
 		t.Error("a connection above the limit: got no error, want one")
 	}
 	c.send(`{"type":"list_sessions","x":"` + strings.Repeat("x", 300) + `"}`)

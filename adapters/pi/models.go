@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // model describes an agent to pi clients (facts, section 4.3): provider is its dialect.
@@ -128,13 +128,13 @@ func shortName(name string) string {
 }
 
 func getModels(_ *Server, x *request) command.Outcome {
-	return command.Outcome{Data: wire.Encode(map[string]any{"models": x.models()})}
+	return command.Outcome{Data: strictjson.Encode(map[string]any{"models": x.models()})}
 }
 
 // setModel binds the session to an agent.
 func setModel(s *Server, x *request) command.Outcome {
 	if m, was := x.modelBefore(); was {
-		return command.Outcome{Data: wire.Encode(map[string]any{"model": x.target.bind(m)})}
+		return command.Outcome{Data: strictjson.Encode(map[string]any{"model": x.target.bind(m)})}
 	}
 	provider, _ := x.Text("provider")
 	id, _ := x.Text("modelId")
@@ -142,7 +142,7 @@ func setModel(s *Server, x *request) command.Outcome {
 	if !ok || a.Dialect != provider {
 		return command.Failed("Model not found: " + provider + "/" + id)
 	}
-	return command.Outcome{Data: wire.Encode(map[string]any{"model": x.target.bind(new(modelOf(a)))})}
+	return command.Outcome{Data: strictjson.Encode(map[string]any{"model": x.target.bind(new(modelOf(a)))})}
 }
 
 // modelBefore returns the agent that x bound the session to before a restart, if x is done
@@ -167,7 +167,7 @@ func cycleModel(s *Server, x *request) command.Outcome {
 	}
 	list := x.models()
 	if len(list) <= 1 {
-		return command.Outcome{Data: wire.Encode(nil)}
+		return command.Outcome{Data: strictjson.Encode(nil)}
 	}
 	by := 1
 	if x.Is("direction", `"backward"`) {
@@ -181,7 +181,7 @@ func cycleModel(s *Server, x *request) command.Outcome {
 }
 
 func cycled(x *request, m *model) command.Outcome {
-	return command.Outcome{Data: wire.Encode(map[string]any{"model": m, "thinkingLevel": x.target.tree.ThinkingLevel(), "isScoped": false})}
+	return command.Outcome{Data: strictjson.Encode(map[string]any{"model": m, "thinkingLevel": x.target.tree.ThinkingLevel(), "isScoped": false})}
 }
 
 // windowOf returns the context window in the metadata of an agent, or else pi's default.
@@ -226,7 +226,7 @@ func cycleThinking(s *Server, x *request) command.Outcome {
 		level = before.Level
 	}
 	x.target.setThinkingLevel(level)
-	return command.Outcome{Data: wire.Encode(map[string]string{"level": level})}
+	return command.Outcome{Data: strictjson.Encode(map[string]string{"level": level})}
 }
 
 // setThinkingLevel sets the level and tells the subscribers of a change.
@@ -243,5 +243,5 @@ func thinkingContext(level string) json.RawMessage {
 	if level == "" {
 		return nil
 	}
-	return wire.Encode(map[string]string{"thinking_level": level})
+	return strictjson.Encode(map[string]string{"thinking_level": level})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // sessionsOf returns the ids of the live sessions, in order.
@@ -109,7 +109,7 @@ func TestAScriptCreatesThreeHundredSessions(t *testing.T) {
 			// Loading its file also restores it.
 			for _, info := range stored.Sessions {
 				if info.SessionID == "s001" {
-					c.ok(string(wire.Encode(map[string]string{"type": "load_session", "sessionPath": info.SessionPath})))
+					c.ok(string(strictjson.Encode(map[string]string{"type": "load_session", "sessionPath": info.SessionPath})))
 				}
 			}
 			if said := messagesOf(t, c, "s001"); len(said) != 2 {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // The commands that only read the state of a session.
@@ -14,7 +14,7 @@ import (
 // getState returns, besides the members of the reference, the thread of the conversation,
 // with which others can join it.
 func getState(s *Server, x *request) command.Outcome {
-	return command.Outcome{Data: wire.Encode(struct {
+	return command.Outcome{Data: strictjson.Encode(struct {
 		sessionInfo
 		Thread core.ThreadID `json:"thread"`
 	}{x.target.info(), x.target.thread})}
@@ -29,10 +29,10 @@ func getMessages(_ *Server, x *request) command.Outcome {
 func getLastText(_ *Server, x *request) command.Outcome {
 	for _, m := range slices.Backward(x.target.tree.Messages()) {
 		if m.Role == conversation.RoleAssistant {
-			return command.Outcome{Data: wire.Encode(map[string]any{"text": m.Text()})}
+			return command.Outcome{Data: strictjson.Encode(map[string]any{"text": m.Text()})}
 		}
 	}
-	return command.Outcome{Data: wire.Encode(map[string]any{"text": nil})}
+	return command.Outcome{Data: strictjson.Encode(map[string]any{"text": nil})}
 }
 
 // getStats counts the messages and the tokens of the session (facts, section 4.6).
@@ -58,7 +58,7 @@ func getStats(_ *Server, x *request) command.Outcome {
 	if path := x.target.file.Path(); path != "" {
 		data["sessionFile"] = path
 	}
-	return command.Outcome{Data: wire.Encode(data)}
+	return command.Outcome{Data: strictjson.Encode(data)}
 }
 
 // getContext returns the usage of the context window that the last answer reported.
@@ -68,7 +68,7 @@ func getContext(s *Server, x *request) command.Outcome {
 	if n := conversation.ReportedTokens(x.target.tree.Leaf); n > 0 {
 		usage["tokens"], usage["percent"] = n, float64(n)*100/float64(window)
 	}
-	return command.Outcome{Data: wire.Encode(usage)}
+	return command.Outcome{Data: strictjson.Encode(usage)}
 }
 
 // getTools lists the tools that the agent declares, and those that the hub and its packs
@@ -88,7 +88,7 @@ func getTools(s *Server, x *request) command.Outcome {
 	for _, t := range s.hub.ToolsFor(x.client.principal, can) {
 		add(t.Name, t.Description)
 	}
-	return command.Outcome{Data: wire.Encode(map[string]any{"tools": tools})}
+	return command.Outcome{Data: strictjson.Encode(map[string]any{"tools": tools})}
 }
 
 // getSkills lists the capabilities and domains of the agent.
@@ -103,5 +103,5 @@ func getSkills(s *Server, x *request) command.Outcome {
 		add("capability", a.Name, a.Capabilities)
 		add("domain", a.Name, a.Domains)
 	}
-	return command.Outcome{Data: wire.Encode(map[string]any{"skills": skills})}
+	return command.Outcome{Data: strictjson.Encode(map[string]any{"skills": skills})}
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/frame"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // request is a command of a connection, with its target session once it runs.
@@ -170,7 +170,7 @@ func getHistory(s *Server, x *request) command.Outcome {
 
 // getRecovery returns what the server recovered of the client's commands at its start.
 func getRecovery(s *Server, x *request) command.Outcome {
-	return command.Outcome{Data: wire.Encode(s.engine.Journal().Recovered(x.client.Scope, s.journalPath(x.client), true))}
+	return command.Outcome{Data: strictjson.Encode(s.engine.Journal().Recovered(x.client.Scope, s.journalPath(x.client), true))}
 }
 
 // Recover reads the outcomes of earlier commands from the journal, so that they are

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
-	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -77,7 +77,7 @@ func TestASecondPromptFailsWithoutAQueueingBehavior(t *testing.T) {
 }
 
 // ofTheRun omits queue updates, which are not part of the run.
-func ofTheRun(t *client.Transcript) []string {
+func ofTheRun(t *pitest.Transcript) []string {
 	return slices.DeleteFunc(t.Kinds, func(kind string) bool { return kind == "queue_update" })
 }
 

@@ -11,11 +11,11 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Transport is what carries a connection. A few texts of the specification depend on it.
@@ -116,10 +116,10 @@ func (s *Server) attach(c *connection) *link.Reason {
 		}
 		s.sockets++
 	}
-	c.push(item{frame: render.ServerEvent("server_ready", wire.Encode(map[string]any{
+	c.push(item{frame: render.ServerEvent("server_ready", strictjson.Encode(map[string]any{
 		"serverVersion": s.opts.Version, "protocolVersion": ProtocolVersion, "transports": []Transport{WebSocket, Stdio},
 	}))})
-	c.push(item{frame: render.ServerEvent("startup_recovery_summary", wire.Encode(s.engine.Journal().Recovered(c.Scope, redacted, false)))})
+	c.push(item{frame: render.ServerEvent("startup_recovery_summary", strictjson.Encode(s.engine.Journal().Recovered(c.Scope, redacted, false)))})
 	s.recordEvent("server_ready")
 	s.clients, c.Attached, c.since = append(s.clients, c), true, time.Now()
 	s.connected++

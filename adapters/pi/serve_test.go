@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
-	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -18,13 +18,13 @@ import (
 )
 
 // types returns the types of frames, those of events of a session as event/<type>.
-func types(t *testing.T, frames []client.Frame) []string {
+func types(t *testing.T, frames []pitest.Frame) []string {
 	t.Helper()
 	var out []string
 	for _, f := range frames {
 		k := f.Type
 		if f.Event != nil {
-			var tr client.Transcript
+			var tr pitest.Transcript
 			tr.Add(f)
 			k += "/" + tr.Kinds[0]
 		}
@@ -247,7 +247,7 @@ func TestAConnectionAboveTheLimitIsClosedWithAReason(t *testing.T) {
 	hubs, clients := coretest.Pipe[[]byte, []byte](8)
 	served := make(chan link.Reason, 1)
 	go func() { served <- s.Serve(t.Context(), hubs, pi.ConnOptions{}) }()
-	_, err := client.Connect(t.Context(), clients, nil)
+	_, err := pitest.Connect(t.Context(), clients, nil)
 	if err == nil {
 		t.Error("a connection over the limit: got no error, want one")
 	}

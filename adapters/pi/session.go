@@ -7,8 +7,8 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // session is a conversation bound to an agent. It, its runs, steps, queue and subscribers
@@ -144,5 +144,5 @@ func (s *Server) closeSessions() {
 func (ss *session) announceDeleted() {
 	s := ss.server
 	s.recordEvent("session_deleted")
-	s.broadcast(ss.key.Scope, render.ServerEvent("session_deleted", wire.Encode(map[string]string{"sessionId": ss.key.ID})))
+	s.broadcast(ss.key.Scope, render.ServerEvent("session_deleted", strictjson.Encode(map[string]string{"sessionId": ss.key.ID})))
 }

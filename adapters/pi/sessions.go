@@ -18,8 +18,8 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 func notFound(id string) string { return "Session " + id + " not found" }
@@ -60,7 +60,7 @@ func (x *request) create(cwd, problem string) command.Outcome {
 		return command.Failed(core.AsFault(err).Message)
 	}
 	if strings.ContainsFunc(to.String(), unicode.IsSpace) && len(s.hub.Match(x.client.principal, to)) == 0 {
-		return command.Failed("address " + string(wire.Encode(text)) + ": it has blanks, and nobody here answers for it; write an agent's id, capability:a,b, domain:a.b or *")
+		return command.Failed("address " + string(strictjson.Encode(text)) + ": it has blanks, and nobody here answers for it; write an agent's id, capability:a,b, domain:a.b or *")
 	}
 	ss := newSession(x, id)
 	ss.agent = to
@@ -114,7 +114,7 @@ func (x *request) sessionCreated(ss *session) command.Outcome {
 // sessionOpened is the outcome of a command that made or loaded a session.
 func (x *request) sessionOpened(ss *session) command.Outcome {
 	x.forSession(ss)
-	return command.Outcome{Data: wire.Encode(map[string]any{"sessionId": ss.key.ID, "sessionInfo": ss.info()})}
+	return command.Outcome{Data: strictjson.Encode(map[string]any{"sessionId": ss.key.ID, "sessionInfo": ss.info()})}
 }
 
 // newSessionID returns the id of a session that its client did not name.
@@ -161,7 +161,7 @@ func (s *Server) freeID(scope string, from conversation.Stored) string {
 
 func deleteSession(s *Server, x *request) command.Outcome {
 	ss := x.find()
-	deleted := wire.Encode(map[string]bool{"deleted": true})
+	deleted := strictjson.Encode(map[string]bool{"deleted": true})
 	if ss == nil {
 		_, parked := s.parked.Remove(command.Key{Scope: x.client.Scope, ID: x.Session})
 		if parked || x.IsRedo() {
@@ -188,7 +188,7 @@ func switchSession(s *Server, x *request) command.Outcome {
 		return command.Failed(notFound(x.Session))
 	}
 	x.forSession(ss)
-	return command.Outcome{Data: wire.Encode(map[string]any{"sessionInfo": ss.info()}), After: func() { x.client.subscribe(ss) }}
+	return command.Outcome{Data: strictjson.Encode(map[string]any{"sessionInfo": ss.info()}), After: func() { x.client.subscribe(ss) }}
 }
 
 func listSessions(s *Server, x *request) command.Outcome {
@@ -199,7 +199,7 @@ func listSessions(s *Server, x *request) command.Outcome {
 		}
 	}
 	slices.SortFunc(list, func(a, b sessionInfo) int { return strings.Compare(a.SessionID, b.SessionID) })
-	return command.Outcome{Data: wire.Encode(map[string]any{"sessions": list})}
+	return command.Outcome{Data: strictjson.Encode(map[string]any{"sessions": list})}
 }
 
 func setName(s *Server, x *request) command.Outcome {

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // shellClient is a client with a session in a new directory, in which it may run programs.
@@ -37,7 +37,7 @@ func newShell(t *testing.T, opts pi.Options) *shellClient {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.ok(string(wire.Encode(map[string]string{"type": "create_session", "sessionId": "s", "agent": "a", "cwd": dir})))
+	c.ok(string(strictjson.Encode(map[string]string{"type": "create_session", "sessionId": "s", "agent": "a", "cwd": dir})))
 	c.ok(`{"type":"switch_session","sessionId":"s"}`)
 	return &shellClient{c, h, s, dir}
 }
@@ -51,7 +51,7 @@ func bashFrame(id, command string, more ...string) string {
 	for _, name := range more {
 		m[name] = true
 	}
-	return string(wire.Encode(m))
+	return string(strictjson.Encode(m))
 }
 
 // bashResult is the data of the response to bash.

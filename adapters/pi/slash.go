@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // slashCommand is a prompt that the hub answers itself.
@@ -144,5 +144,5 @@ func getCommands(*Server, *request) command.Outcome {
 	for _, c := range slashCommands() {
 		list = append(list, map[string]string{"name": c.name, "description": c.description, "source": "extension"})
 	}
-	return command.Outcome{Data: wire.Encode(map[string]any{"commands": list})}
+	return command.Outcome{Data: strictjson.Encode(map[string]any{"commands": list})}
 }

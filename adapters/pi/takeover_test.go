@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
-	"github.com/dragoman-hub/dragoman/adapters/pi/client"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // requestID returns the id of a request to the user.
-func requestID(t *testing.T, f client.Frame) string {
+func requestID(t *testing.T, f pitest.Frame) string {
 	t.Helper()
 	var asked struct{ RequestID string }
 	if err := json.Unmarshal(f.Event, &asked); err != nil || asked.RequestID == "" {

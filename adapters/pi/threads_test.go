@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
-	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -149,7 +149,7 @@ func TestASharedRunIsControlledLikeAnOwnOne(t *testing.T) {
 	a.report(task, core.InjectionAnswered{ID: in.ID}, core.InjectionAnswered{ID: "theirs"})
 	a.report(task, core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
 	id := c.until("extension_ui_request", `"confirm"`)
-	var asked client.UIRequest
+	var asked pitest.UIRequest
 	if err := strictjson.Decode(id.Event, strictjson.Limits{Bytes: len(id.Event)}, &asked); err != nil {
 		t.Fatal(err)
 	}

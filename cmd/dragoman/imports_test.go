@@ -164,13 +164,11 @@ var table = []row{
 	// What the hub lists is the native dialect's business too.
 	{from: []string{"adapters/native/..."}, own: append([]string{"core/usage", "schemas"}, session...)},
 	// Calls of pi run up this list: a package knows those above it, as far as it says.
-	{from: []string{"adapters/pi/wire"}, own: leaves},
-	{from: []string{"adapters/pi/shell", "adapters/pi/reaper"}, own: leaves},
-	{from: []string{"adapters/pi/sessionfile"}, own: append([]string{"adapters/pi/wire"}, leaves...)},
-	{from: []string{"adapters/pi/command"}, own: append([]string{"core", "adapters/pi/wire"}, leaves...), lib: []string{"github.com/sony/gobreaker/v2"}},
-	{from: []string{"adapters/pi/conversation"}, own: append([]string{"core", "adapters/pi/wire", "adapters/pi/sessionfile"}, leaves...)},
-	{from: []string{"adapters/pi/render"}, own: append([]string{"core", "core/question", "adapters/pi/wire", "adapters/pi/sessionfile", "adapters/pi/conversation"}, leaves...)},
-	{from: []string{"adapters/pi/client"}, own: append([]string{"core", "core/link", "adapters/pi/wire", "adapters/pi/conversation"}, leaves...)},
+	{from: []string{"adapters/pi/shell", "adapters/pi/reaper", "adapters/pi/sessionfile"}, own: leaves},
+	{from: []string{"adapters/pi/command"}, own: append([]string{"core"}, leaves...), lib: []string{"github.com/sony/gobreaker/v2"}},
+	{from: []string{"adapters/pi/conversation"}, own: append([]string{"core", "adapters/pi/sessionfile"}, leaves...)},
+	{from: []string{"adapters/pi/render"}, own: append([]string{"core", "core/question", "adapters/pi/sessionfile", "adapters/pi/conversation"}, leaves...)},
+	{from: []string{"adapters/pi/pitest"}, own: append([]string{"core", "core/link", "adapters/pi/conversation"}, leaves...)},
 	dialect("pi"),
 
 	{from: []string{"schemas/..."}, own: leaves, lib: []string{"github.com/santhosh-tekuri/jsonschema/v5"}},

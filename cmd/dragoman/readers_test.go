@@ -25,7 +25,7 @@ var readers = map[string]struct {
 	"adapters/parallax/wire":     {5, "what goes out, what is signed, and the id of a message that is broken"},
 	"adapters/peer":              {4, "what another hub of the cluster has written"},
 	"adapters/pi":                {4, "cards, what the hub has told its own client, a frame that is refused, and what another hub passes on"},
-	"adapters/pi/client":         {2, "what the hub has told its own client"},
+	"adapters/pi/pitest":         {2, "what the hub has told a test"},
 	"adapters/pi/command":        {2, "records of commands and their outcomes, which the hub has written"},
 	"adapters/pi/conversation":   {4, "entries of a session file, which were read"},
 	"adapters/pi/render":         {1, "messages of a conversation, on their way out"},

@@ -1,4 +1,3 @@
-// Package client is the other end of ACP, for programs that connect to a hub: [Work] is
-// an agent, which answers queries and delegates with a [core.Handler], and [Client] a
-// requester. Neither opens a socket.
+// Package client is the agent's end of ACP, for programs that connect to a hub: [Work] answers queries and delegates
+// with a [core.Handler]. It opens no socket.
 package client

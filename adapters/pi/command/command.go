@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -147,8 +146,8 @@ func appendOutcome(dst []byte, r response, full bool) []byte {
 func appendIdentity(dst []byte, c Command, name string) []byte {
 	session, depends := c.object.Get("sessionId").Raw(), c.object.Get("dependsOn").Raw()
 	dst = slices.Grow(dst, 64+len(name)+len(c.Kind)+len(session)+len(depends))
-	dst = wire.AppendString(append(dst, `"commandId":`...), name)
-	dst = wire.AppendString(append(dst, `,"commandType":`...), c.Kind)
+	dst = strictjson.AppendString(append(dst, `"commandId":`...), name)
+	dst = strictjson.AppendString(append(dst, `,"commandType":`...), c.Kind)
 	if session != nil {
 		dst = append(append(dst, `,"sessionId":`...), session...)
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -34,7 +33,7 @@ func appendCanonical(dst []byte, v strictjson.Value) []byte {
 			return append(dst, v.Raw()...) // canonical already, as most strings are
 		}
 		text, _ := v.Text()
-		return wire.AppendString(dst, text)
+		return strictjson.AppendString(dst, text)
 	case strictjson.Number:
 		return appendNumber(dst, json.Number(v.Raw()))
 	case strictjson.Array:
@@ -73,7 +72,7 @@ func appendObject(dst []byte, v strictjson.Value, without ...string) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(wire.AppendString(dst, string(m.key)), ':')
+		dst = append(strictjson.AppendString(dst, string(m.key)), ':')
 		dst = appendCanonical(dst, m.value)
 	}
 	return append(dst, '}')
@@ -87,5 +86,5 @@ func appendNumber(dst []byte, n json.Number) []byte {
 	case f == 0:
 		return append(dst, '0')
 	}
-	return append(dst, wire.Encode(f)...)
+	return append(dst, strictjson.Encode(f)...)
 }

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // anyJSON draws a JSON value.
@@ -51,7 +51,7 @@ func reencode(v any, r *rand.Rand) string {
 	switch v := v.(type) {
 	case string:
 		if r.IntN(2) == 0 {
-			return string(wire.Encode(v))
+			return string(strictjson.Encode(v))
 		}
 		var b strings.Builder
 		for _, unit := range utf16.Encode([]rune(v)) {
@@ -75,7 +75,7 @@ func reencode(v any, r *rand.Rand) string {
 		}
 		return "{\t" + strings.Join(members, ", ") + " }"
 	}
-	return string(wire.Encode(v))
+	return string(strictjson.Encode(v))
 }
 
 // sameFingerprint reports whether two commands with one id or key count as the same: then
@@ -98,21 +98,21 @@ func TestAFingerprintDependsOnTheMeaningNotOnTheEncoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := map[string]any{"type": "prompt", "sessionId": "s", "message": "x", "id": "1", "idempotencyKey": "k", "more": anyJSON(t, 3)}
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		plain := string(wire.Encode(v))
+		plain := string(strictjson.Encode(v))
 		if !sameFingerprint(t, plain, reencode(v, r)) {
 			t.Fatalf("got a conflict, want the same fingerprint as of %s", plain)
 		}
 		other := maps.Clone(v)
 		other["id"] = "2"
-		if !sameFingerprint(t, plain, string(wire.Encode(other))) {
+		if !sameFingerprint(t, plain, string(strictjson.Encode(other))) {
 			t.Fatalf("another id: got a conflict, want the same fingerprint as of %s", plain)
 		}
 		other["id"], other["idempotencyKey"] = "1", "l"
-		if !sameFingerprint(t, plain, string(wire.Encode(other))) {
+		if !sameFingerprint(t, plain, string(strictjson.Encode(other))) {
 			t.Fatalf("another key: got a conflict, want the same fingerprint as of %s", plain)
 		}
 		other["more"] = map[string]any{"": v["more"]}
-		if sameFingerprint(t, plain, string(wire.Encode(other))) {
+		if sameFingerprint(t, plain, string(strictjson.Encode(other))) {
 			t.Fatalf("another meaning: got the same fingerprint as of %s", plain)
 		}
 	})

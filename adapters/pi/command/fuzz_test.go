@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -53,7 +52,7 @@ func FuzzFingerprint(f *testing.F) {
 			if !json.Valid(value) {
 				t.Fatalf("%s: got %s, want JSON", v.Raw(), value)
 			}
-			reversed = append([]string{string(wire.AppendString(nil, string(key))) + ":" + string(value)}, reversed...)
+			reversed = append([]string{string(strictjson.AppendString(nil, string(key))) + ":" + string(value)}, reversed...)
 		}
 		canonical := strictjson.ParseValid([]byte("{" + strings.Join(reversed, ",") + "}"))
 		if got, want := fingerprintOf(Command{object: canonical}), fingerprintOf(c); got != want {

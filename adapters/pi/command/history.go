@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -104,7 +103,7 @@ func (j *Journal) History(x *Execution, path string) Outcome {
 			filters[name] = v.Raw()
 		}
 	}
-	return Outcome{Data: wire.Encode(struct {
+	return Outcome{Data: strictjson.Encode(struct {
 		journalState
 		Filters   map[string]any    `json:"filters"`
 		Entries   []json.RawMessage `json:"entries"`

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/fifo"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // The outcome of a command that the end of the process interrupted (facts, section 4.8).
@@ -260,11 +260,11 @@ func (j *Journal) encodeRecord(q pendingRecord) []byte {
 	if o.hasVersion {
 		r.SessionVersion = &o.version
 	}
-	if data := wire.Encode(r); len(data) <= core.MaxRecord {
+	if data := strictjson.Encode(r); len(data) <= core.MaxRecord {
 		return data
 	}
 	r.Data, r.Long = nil, true
-	return wire.Encode(r)
+	return strictjson.Encode(r)
 }
 
 // object returns the identity as a JSON object.

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 func TestAKeyInAnotherCaseIsRefused(t *testing.T) {
@@ -52,7 +52,7 @@ func TestAnUnknownKeyIsIgnored(t *testing.T) {
 				return strings.EqualFold(s, known)
 			})
 		}).Draw(t, "key")
-		frame := wire.Encode(map[string]any{"type": "prompt", "sessionId": "s", "message": "x", key: json.RawMessage(`{"Type":[1]}`)})
+		frame := strictjson.Encode(map[string]any{"type": "prompt", "sessionId": "s", "message": "x", key: json.RawMessage(`{"Type":[1]}`)})
 		if got := problemOf(t, string(frame)); got != "" {
 			t.Fatalf("%s: got %q, want it valid", frame, got)
 		}

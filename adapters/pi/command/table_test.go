@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 func TestCommandsThatChangeASessionHaveATimeLimitOfTheirOwn(t *testing.T) {
@@ -36,7 +36,7 @@ func TestEveryKeyOfEveryCommandIsCaseSensitive(t *testing.T) {
 		if other[i] = unicode.ToUpper(other[i]); string(other) == key {
 			other[i] = unicode.ToLower(other[i])
 		}
-		c, err := Decode(wire.Encode(map[string]any{"type": kind, string(other): 1}), 1<<20)
+		c, err := Decode(strictjson.Encode(map[string]any{"type": kind, string(other): 1}), 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package command
 import (
 	"slices"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -28,7 +27,7 @@ func (x *Execution) keepFields(names ...string) {
 		if len(text) > 1 {
 			text = append(text, ',')
 		}
-		text = append(wire.AppendString(text, string(key)), ':')
+		text = append(strictjson.AppendString(text, string(key)), ':')
 		text = append(text, v.Raw()...)
 		x.size += len(v.Raw())
 	}

@@ -12,8 +12,8 @@ import (
 	"unique"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // The roles of messages that are made of entries of other types.
@@ -35,7 +35,7 @@ func MessageOf(e sessionfile.Entry) Message {
 	case sessionfile.TypeCustomMessage:
 		var b sessionfile.CustomMessage
 		if e.Body(&b) == nil && len(b.Content) > 0 {
-			head := wire.Encode(struct {
+			head := strictjson.Encode(struct {
 				Role string `json:"role"`
 				sessionfile.CustomMessage
 			}{RoleCustom, b})
@@ -44,13 +44,13 @@ func MessageOf(e sessionfile.Entry) Message {
 	case sessionfile.TypeBranchSummary:
 		var b sessionfile.BranchSummary
 		if e.Body(&b) == nil && b.Summary != "" {
-			m := wire.AppendString([]byte(`{"role":"`+RoleBranchSummary+`","summary":`), b.Summary)
-			return Message{Role: RoleBranchSummary, JSON: stamp(wire.AppendString(append(m, `,"fromId":`...), b.FromID))}
+			m := strictjson.AppendString([]byte(`{"role":"`+RoleBranchSummary+`","summary":`), b.Summary)
+			return Message{Role: RoleBranchSummary, JSON: stamp(strictjson.AppendString(append(m, `,"fromId":`...), b.FromID))}
 		}
 	case sessionfile.TypeCompaction:
 		var b sessionfile.Compaction
 		if e.Body(&b) == nil {
-			m := wire.AppendString([]byte(`{"role":"`+RoleCompaction+`","summary":`), b.Summary)
+			m := strictjson.AppendString([]byte(`{"role":"`+RoleCompaction+`","summary":`), b.Summary)
 			return Message{Role: RoleCompaction, JSON: stamp(strconv.AppendInt(append(m, `,"tokensBefore":`...), b.TokensBefore, 10))}
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -62,12 +61,9 @@ func (m Message) Blocks() []Block {
 
 // blocksOf decodes the content of a message, which may be a string or a list of blocks.
 func blocksOf(content json.RawMessage) []Block {
-	if wire.IsString(content) {
-		var text string
-		if json.Unmarshal(content, &text) != nil {
-			return nil
-		}
-		return []Block{{Type: "text", Text: text}}
+	var text *string
+	if json.Unmarshal(content, &text) == nil && text != nil {
+		return []Block{{Type: "text", Text: *text}}
 	}
 	var blocks []Block
 	if json.Unmarshal(content, &blocks) != nil {
@@ -99,7 +95,7 @@ func UserMessage(text string, images []core.File, at int64) Message {
 	for _, f := range images {
 		size += base64.StdEncoding.EncodedLen(len(f.Data)) + 128
 	}
-	b := wire.AppendString(append(make([]byte, 0, size), `{"role":"user","content":[{"type":"text","text":`...), text)
+	b := strictjson.AppendString(append(make([]byte, 0, size), `{"role":"user","content":[{"type":"text","text":`...), text)
 	b = append(b, '}')
 	for _, f := range images {
 		b = appendImage(append(b, ','), f)
@@ -118,7 +114,7 @@ func withTime(dst []byte, at int64) json.RawMessage {
 func appendImage(dst []byte, f core.File) []byte {
 	dst = append(dst, `{"type":"image","data":"`...)
 	dst = base64.StdEncoding.AppendEncode(dst, f.Data)
-	return append(wire.AppendString(append(dst, `","mimeType":`...), f.MediaType), '}')
+	return append(strictjson.AppendString(append(dst, `","mimeType":`...), f.MediaType), '}')
 }
 
 // ToolMessage returns the result of a tool call.
@@ -138,7 +134,7 @@ func AppendContent(dst []byte, text string) []byte {
 	if text == "" {
 		return append(dst, '[', ']')
 	}
-	return append(wire.AppendString(append(dst, `[{"type":"text","text":`...), text), '}', ']')
+	return append(strictjson.AppendString(append(dst, `[{"type":"text","text":`...), text), '}', ']')
 }
 
 // FileMessage returns a message with a file that is no text: an image as an image, any
@@ -149,10 +145,10 @@ func FileMessage(f core.File, at int64) Message {
 	if strings.HasPrefix(f.MediaType, "image/") {
 		b = appendImage(b, f)
 	} else {
-		b = append(wire.AppendString(append(b, `{"type":"text","text":`...), FileNote(f)), '}')
+		b = append(strictjson.AppendString(append(b, `{"type":"text","text":`...), FileNote(f)), '}')
 		details["data"] = f.Data
 	}
-	b = append(append(b, `],"display":true,"details":`...), wire.Encode(details)...)
+	b = append(append(b, `],"display":true,"details":`...), strictjson.Encode(details)...)
 	return Message{Role: RoleCustom, JSON: withTime(b, at)}
 }
 
@@ -195,7 +191,7 @@ func ToolArguments(input string) json.RawMessage {
 	case strict:
 		return append(append(json.RawMessage(`{"input":`), raw...), '}')
 	}
-	return append(wire.AppendString(json.RawMessage(`{"input":`), input), '}')
+	return append(strictjson.AppendString(json.RawMessage(`{"input":`), input), '}')
 }
 
 // AppendUsage appends tokens as pi counts them, where thinking is output.
@@ -234,7 +230,7 @@ func BashMessage(command, output string, code int, cancelled, truncated, exclude
 
 // WithSender adds the sender to a message.
 func WithSender(m Message, from string) Message {
-	m.JSON = append(wire.AppendString(append(m.JSON[:len(m.JSON)-1], `,"from":`...), from), '}')
+	m.JSON = append(strictjson.AppendString(append(m.JSON[:len(m.JSON)-1], `,"from":`...), from), '}')
 	return m
 }
 

@@ -7,18 +7,18 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest/tier"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // read adds the frames to the transcript and returns their size.
-func read(t interface{ Fatalf(string, ...any) }, tr *client.Transcript, frames [][]byte) (bytes int) {
+func read(t interface{ Fatalf(string, ...any) }, tr *pitest.Transcript, frames [][]byte) (bytes int) {
 	for _, raw := range frames {
-		var f client.Frame
+		var f pitest.Frame
 		if err := json.Unmarshal(raw, &f); err != nil {
 			t.Fatalf("frame %.200s: %v", raw, err)
 		}
@@ -30,10 +30,10 @@ func read(t interface{ Fatalf(string, ...any) }, tr *client.Transcript, frames [
 
 // renderRun renders an answer of these chunks, taking frames after each chunk for which batch
 // is true. It returns the size of all frames of the run, including the user's message.
-func renderRun(t interface{ Fatalf(string, ...any) }, how render.Snapshots, chunks []string, batch func(i int) bool) (*client.Transcript, int) {
+func renderRun(t interface{ Fatalf(string, ...any) }, how render.Snapshots, chunks []string, batch func(i int) bool) (*pitest.Transcript, int) {
 	v := newView(how)
 	record := newRecord()
-	var tr client.Transcript
+	var tr pitest.Transcript
 	prompt := conversation.UserMessage("hello", nil, atNoon.UnixMilli())
 	envelope := testTask().Envelope
 	bytes := read(t, &tr, envelope.Opening([]conversation.Message{prompt}, true))
@@ -116,7 +116,7 @@ func TestTheBoundHoldsHoweverAnAnswerIsChunked(t *testing.T) {
 			}
 		}
 		_, bytes := renderRun(t, render.SnapshotsAll, chunks, func(int) bool { return true })
-		text := len(wire.AppendText(nil, strings.Join(chunks, "")))
+		text := len(strictjson.AppendText(nil, strings.Join(chunks, "")))
 		if !withinBound(text, bytes) {
 			t.Fatalf("got %d bytes for %d of text in JSON, %d more than %d times", bytes, text, bytes-boundTimes*text, boundTimes)
 		}
@@ -223,7 +223,7 @@ func TestMessagesDoNotDependOnTheReader(t *testing.T) {
 
 // checkOrder checks the order of the events of a turn (facts, section 5).
 func checkOrder(t interface{ Fatalf(string, ...any) }, frames [][]byte) {
-	var tr client.Transcript
+	var tr pitest.Transcript
 	read(t, &tr, frames)
 	turn, message := true, false
 	for i, k := range tr.Kinds {

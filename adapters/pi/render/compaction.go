@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Compaction is the reason for an automatic compaction, one that no client requested
@@ -21,7 +21,7 @@ const (
 // CompactionStart returns the frame that announces an automatic compaction.
 func (e Envelope) CompactionStart(reason Compaction) []byte {
 	return e.Event(eventSize, func(b []byte) []byte {
-		return append(wire.AppendString(append(b, `{"type":"auto_compaction_start","reason":`...), string(reason)), '}')
+		return append(strictjson.AppendString(append(b, `{"type":"auto_compaction_start","reason":`...), string(reason)), '}')
 	})
 }
 
@@ -42,7 +42,7 @@ func (e Envelope) CompactionEnd(reason Compaction, result json.RawMessage, why *
 			if reason == CompactionOverflow {
 				text = "Context overflow recovery failed: "
 			}
-			b = wire.AppendString(append(b, `,"errorMessage":`...), text+why.Message)
+			b = strictjson.AppendString(append(b, `,"errorMessage":`...), text+why.Message)
 		}
 		return append(b, '}')
 	})

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/visible"
 )
 
@@ -75,9 +75,9 @@ func (e Envelope) Dialog(q question.Question, timeout time.Duration) []byte {
 		}
 	}
 	return e.Event(2*len(title)+512, func(b []byte) []byte {
-		b = wire.AppendString(append(b, `{"type":"extension_ui_request","requestId":`...), q.ID)
-		b = wire.AppendString(append(b, `,"method":`...), dialogMethod(q))
-		b = wire.AppendString(append(b, `,"title":`...), title)
+		b = strictjson.AppendString(append(b, `{"type":"extension_ui_request","requestId":`...), q.ID)
+		b = strictjson.AppendString(append(b, `,"method":`...), dialogMethod(q))
+		b = strictjson.AppendString(append(b, `,"title":`...), title)
 		switch {
 		case q.Several:
 			b = append(b, `,"placeholder":"numbers or names, separated by commas"`...)
@@ -87,7 +87,7 @@ func (e Envelope) Dialog(q question.Question, timeout time.Duration) []byte {
 				if i > 0 {
 					b = append(b, ',')
 				}
-				b = wire.AppendString(b, optionText(o))
+				b = strictjson.AppendString(b, optionText(o))
 			}
 			b = append(b, ']')
 		}

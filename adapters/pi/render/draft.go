@@ -4,8 +4,8 @@ import (
 	"strconv"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // draft is an incomplete message of the assistant. Its text is escaped once, when it
@@ -122,12 +122,12 @@ func (d *draft) appendContent(dst []byte) []byte {
 }
 
 func (d *draft) appendTail(dst []byte, stop, problem string) []byte {
-	dst = wire.AppendString(append(dst, `],"api":"`+conversation.API+`","provider":`...), d.provider)
-	dst = wire.AppendString(append(dst, `,"model":`...), string(d.agent))
+	dst = strictjson.AppendString(append(dst, `],"api":"`+conversation.API+`","provider":`...), d.provider)
+	dst = strictjson.AppendString(append(dst, `,"model":`...), string(d.agent))
 	dst = conversation.AppendUsage(append(dst, `,"usage":`...), d.usage)
 	dst = append(append(append(dst, `,"stopReason":"`...), stop...), '"')
 	if problem != "" {
-		dst = wire.AppendString(append(dst, `,"errorMessage":`...), problem)
+		dst = strictjson.AppendString(append(dst, `,"errorMessage":`...), problem)
 	}
 	return append(strconv.AppendInt(append(dst, `,"timestamp":`...), d.at, 10), '}')
 }
@@ -136,7 +136,7 @@ func (d *draft) appendTail(dst []byte, stop, problem string) []byte {
 func (d *draft) grow(i int, text string) {
 	b := &d.blocks[i]
 	before := len(b.body)
-	b.body = wire.AppendText(b.body, text)
+	b.body = strictjson.AppendText(b.body, text)
 	d.size += len(b.body) - before
 	if d.rawBytes += len(text); b.kind == blockText {
 		d.rawText += len(text)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Envelope is the beginning of every event frame of a session (section 19). Its methods
@@ -14,7 +14,7 @@ type Envelope []byte
 
 // NewEnvelope returns the Envelope of a session.
 func NewEnvelope(sessionID string) Envelope {
-	b := wire.AppendString([]byte(`{"type":"event","sessionId":`), sessionID)
+	b := strictjson.AppendString([]byte(`{"type":"event","sessionId":`), sessionID)
 	return append(b, `,"event":`...)
 }
 
@@ -89,7 +89,7 @@ func (e Envelope) Queue(steering, following []string) []byte {
 // ThinkingLevel returns the frame that announces a new thinking level.
 func (e Envelope) ThinkingLevel(level string) []byte {
 	return e.Event(eventSize, func(b []byte) []byte {
-		return append(wire.AppendString(append(b, `{"type":"thinking_level_change","thinkingLevel":`...), level), '}')
+		return append(strictjson.AppendString(append(b, `{"type":"thinking_level_change","thinkingLevel":`...), level), '}')
 	})
 }
 
@@ -97,8 +97,8 @@ func (e Envelope) ThinkingLevel(level string) []byte {
 // the number of bytes dropped before the piece. It is an additional event (section 14).
 func (e Envelope) BashOutput(commandID, piece string, skipped int64) []byte {
 	return e.Event(bashSize+len(piece), func(b []byte) []byte {
-		b = wire.AppendString(append(b, `{"type":"bash_output","commandId":`...), commandID)
-		b = wire.AppendString(append(b, `,"delta":`...), piece)
+		b = strictjson.AppendString(append(b, `{"type":"bash_output","commandId":`...), commandID)
+		b = strictjson.AppendString(append(b, `,"delta":`...), piece)
 		if skipped > 0 {
 			b = strconv.AppendInt(append(b, `,"skippedBytes":`...), skipped, 10)
 		}
@@ -109,6 +109,6 @@ func (e Envelope) BashOutput(commandID, piece string, skipped int64) []byte {
 // ServerEvent returns the frame of an event of the server, which belongs to no session
 // (section 16). data is JSON.
 func ServerEvent(kind string, data []byte) []byte {
-	b := wire.AppendString([]byte(`{"type":`), kind)
+	b := strictjson.AppendString([]byte(`{"type":`), kind)
 	return append(append(append(b, `,"data":`...), data...), '}')
 }

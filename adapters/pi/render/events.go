@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -38,8 +37,8 @@ func appendTurnEnd(dst, reply []byte, results []conversation.Message) []byte {
 // rest, unless nil, appends the members that only this phase has.
 func appendTool(dst []byte, phase string, c *toolCall, rest func([]byte) []byte) []byte {
 	dst = append(append(dst, `{"type":"tool_execution_`...), phase...)
-	dst = wire.AppendString(append(dst, `","toolCallId":`...), c.id)
-	dst = wire.AppendString(append(dst, `,"toolName":`...), c.name)
+	dst = strictjson.AppendString(append(dst, `","toolCallId":`...), c.id)
+	dst = strictjson.AppendString(append(dst, `,"toolName":`...), c.name)
 	if phase != "end" {
 		dst = append(append(dst, `,"args":`...), c.args...)
 	}
@@ -51,8 +50,8 @@ func appendTool(dst []byte, phase string, c *toolCall, rest func([]byte) []byte)
 
 func appendNotice(dst []byte, at time.Time, kind, text string) []byte {
 	dst = strconv.AppendInt(append(dst, `{"type":"extension_ui_request","requestId":"notify-`...), at.UnixMilli(), 10)
-	dst = wire.AppendString(append(dst, `","method":"notify","message":`...), text)
-	return append(wire.AppendString(append(dst, `,"notifyType":`...), kind), '}')
+	dst = strictjson.AppendString(append(dst, `","method":"notify","message":`...), text)
+	return append(strictjson.AppendString(append(dst, `,"notifyType":`...), kind), '}')
 }
 
 func appendRetryStart(dst []byte, attempt, most int, delay time.Duration, problem string) []byte {
@@ -78,7 +77,7 @@ func appendStrings(dst []byte, all []string) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = wire.AppendString(dst, s)
+		dst = strictjson.AppendString(dst, s)
 	}
 	return append(dst, ']')
 }

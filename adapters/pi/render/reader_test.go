@@ -8,11 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // content is a block of a message of any type.
@@ -45,14 +45,14 @@ type reader struct {
 	t   *rapid.T
 	how render.Snapshots
 	account
-	tr     client.Transcript
+	tr     pitest.Transcript
 	blocks []content // of the current message, from the deltas
 	ended  []json.RawMessage
 	retry  int // started and not ended
 }
 
 func (r *reader) read(frame []byte) {
-	var f client.Frame
+	var f pitest.Frame
 	var e struct {
 		Type, ToolCallID, RequestID, Method, Title, ErrorMessage string
 		Message, Update                                          json.RawMessage
@@ -182,7 +182,7 @@ func (r *reader) end(message json.RawMessage) {
 		m = r.compare(message, true)
 		for i, c := range m.Content {
 			if c.Type == "toolCall" {
-				r.Pieces = append(r.Pieces, piece{Kind: c.Type, ID: c.ID, Name: c.Name, Text: r.blocks[i].raw, Arguments: string(wire.Encode(c.Arguments))})
+				r.Pieces = append(r.Pieces, piece{Kind: c.Type, ID: c.ID, Name: c.Name, Text: r.blocks[i].raw, Arguments: string(strictjson.Encode(c.Arguments))})
 				continue
 			}
 			r.add(c.Type, c.body())

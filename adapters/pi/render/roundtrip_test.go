@@ -12,7 +12,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -130,7 +129,7 @@ func argumentsOf(input string) string {
 			v = map[string]any{"input": v}
 		}
 	}
-	return string(wire.Encode(v))
+	return string(strictjson.Encode(v))
 }
 
 // sorted returns the account grouped by kind, without the deltas of calls. A message that

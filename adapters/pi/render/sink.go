@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/visible"
 )
 
@@ -73,9 +73,9 @@ func (v *View) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	v.endCalls()
 	v.Flush()
 	v.event(len(b.Input)+256, func(dst []byte) []byte {
-		dst = wire.AppendString(append(dst, `{"type":"extension_ui_request","requestId":`...), RequestID(v.task.ID, e))
-		dst = wire.AppendString(append(dst, `,"method":"confirm","title":`...), "Allow "+visible.Line(b.Name)+"?")
-		dst = wire.AppendString(append(dst, `,"message":`...), visible.JSON(b.Input))
+		dst = strictjson.AppendString(append(dst, `{"type":"extension_ui_request","requestId":`...), RequestID(v.task.ID, e))
+		dst = strictjson.AppendString(append(dst, `,"method":"confirm","title":`...), "Allow "+visible.Line(b.Name)+"?")
+		dst = strictjson.AppendString(append(dst, `,"message":`...), visible.JSON(b.Input))
 		dst = strconv.AppendInt(append(dst, `,"timeout":`...), v.task.ApprovalTimeout.Milliseconds(), 10)
 		return append(dst, '}')
 	})
@@ -228,8 +228,8 @@ func (v *View) ForeignFrame(e core.Event, b core.ForeignFrame) error {
 	v.task.Count("folded.foreign")
 	v.Flush()
 	v.event(256, func(dst []byte) []byte {
-		dst = wire.AppendString(append(dst, `{"type":"foreign_frame","dialect":`...), b.Dialect)
-		dst = wire.AppendString(append(dst, `,"name":`...), b.Name)
+		dst = strictjson.AppendString(append(dst, `{"type":"foreign_frame","dialect":`...), b.Dialect)
+		dst = strictjson.AppendString(append(dst, `,"name":`...), b.Name)
 		if f := e.Foreign; f != nil && len(f.JSON) > 0 {
 			dst = append(append(dst, `,"frame":`...), f.JSON...)
 		}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // toolCall is a call without a result.
@@ -34,7 +34,7 @@ func (v *View) ToolCall(e core.Event, b core.ToolCall) error {
 		v.update("toolcall_start", i, 0, nil)
 		d.blocks[i].body = body
 		v.update("toolcall_delta", i, len(b.Input), func(dst []byte) []byte {
-			return wire.AppendString(append(dst, `,"delta":`...), b.Input)
+			return strictjson.AppendString(append(dst, `,"delta":`...), b.Input)
 		})
 	}
 	d.blocks[i].body = body
@@ -48,8 +48,8 @@ func (v *View) ToolCall(e core.Event, b core.ToolCall) error {
 
 // callBlock returns the encoded block of a call.
 func callBlock(id, name string, args json.RawMessage) []byte {
-	b := wire.AppendString([]byte(`{"type":"toolCall","id":`), id)
-	b = wire.AppendString(append(b, `,"name":`...), name)
+	b := strictjson.AppendString([]byte(`{"type":"toolCall","id":`), id)
+	b = strictjson.AppendString(append(b, `,"name":`...), name)
 	return append(append(append(b, `,"arguments":`...), args...), '}')
 }
 

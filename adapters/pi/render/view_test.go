@@ -14,8 +14,8 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 var atNoon = time.UnixMilli(1_795_210_147_791)
@@ -116,7 +116,7 @@ func brief(t *testing.T, frame []byte) string {
 		delete(u, "partial")
 		delete(f.Event, "message")
 	}
-	return string(wire.Encode(trim(f.Event)))
+	return string(strictjson.Encode(trim(f.Event)))
 }
 
 func trim(v any) any {

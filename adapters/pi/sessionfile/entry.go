@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -30,7 +29,7 @@ type Header struct {
 
 // Line returns the header as a line without a line break.
 func (h Header) Line() []byte {
-	return wire.Encode(struct {
+	return strictjson.Encode(struct {
 		Type string `json:"type"`
 		Header
 	}{"session", h})
@@ -67,7 +66,7 @@ func NewMessage(in *Page, id string, parent *Entry, at time.Time, message json.R
 
 // New is NewMessage for an entry with a Body.
 func New(in *Page, id string, parent *Entry, at time.Time, b Body) Entry {
-	body := wire.Encode(b)[1:]
+	body := strictjson.Encode(b)[1:]
 	e := begin(in, b.kind(), id, parent, at, 1+len(body))
 	e.Line = append(append(e.Line, ','), body...)
 	return e
@@ -83,7 +82,7 @@ func begin(in *Page, kind, id string, parent *Entry, at time.Time, more int) Ent
 	e := Entry{Type: kind, Line: in.room(names + len(kind) + len(id) + len(follows) + len(Time) + more)}
 	e.Line = append(append(append(e.Line, `{"type":"`...), kind...), `","id":`...)
 	from := len(e.Line) + 1
-	e.Line = wire.AppendString(e.Line, id)
+	e.Line = strictjson.AppendString(e.Line, id)
 	e.id = spanOf(from, len(e.Line)-1)
 	e.escaped = escaped || len(e.Line)-1-from != len(id)
 	e.Line = append(e.Line, `,"parentId":`...)

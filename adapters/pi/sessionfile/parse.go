@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"unique"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -141,15 +140,15 @@ func (e *Entry) find(value []byte) span {
 // completed returns the line of an entry of version 1 with an id and a parent.
 func (e *Entry) completed(id, parent string, before []Entry) []byte {
 	fields := e.fields()
-	fields["id"], fields["parentId"] = wire.Encode(id), wire.Encode(pointer(parent))
+	fields["id"], fields["parentId"] = strictjson.Encode(id), strictjson.Encode(pointer(parent))
 	var first int
 	if raw, ok := fields["firstKeptEntryIndex"]; ok && e.Type == TypeCompaction && json.Unmarshal(raw, &first) == nil {
 		delete(fields, "firstKeptEntryIndex")
 		if first--; first >= 0 && first < len(before) { // the index counts the header
-			fields["firstKeptEntryId"] = wire.Encode(before[first].ID())
+			fields["firstKeptEntryId"] = strictjson.Encode(before[first].ID())
 		}
 	}
-	return wire.Encode(fields)
+	return strictjson.Encode(fields)
 }
 
 // renamed returns the line of a message with the name that its role has since version 3, or
@@ -161,8 +160,8 @@ func (e *Entry) renamed() []byte {
 	}
 	message["role"] = json.RawMessage(`"custom"`)
 	fields := e.fields()
-	fields["message"] = wire.Encode(message)
-	return wire.Encode(fields)
+	fields["message"] = strictjson.Encode(message)
+	return strictjson.Encode(fields)
 }
 
 func (e *Entry) fields() map[string]json.RawMessage {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -21,10 +21,10 @@ func piAt(t *testing.T, h *clusterHub) *piConn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &piConn{t: t, events: make(chan piclient.Frame, 1000)}
+	c := &piConn{t: t, events: make(chan pitest.Frame, 1000)}
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
-	if c.Conn, err = piclient.Connect(ctx, conn, func(f piclient.Frame) { c.events <- f }); err != nil {
+	if c.Conn, err = pitest.Connect(ctx, conn, func(f pitest.Frame) { c.events <- f }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })

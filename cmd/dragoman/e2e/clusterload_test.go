@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
-	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
+	"github.com/dragoman-hub/dragoman/adapters/acp/acptest"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/demo"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
@@ -294,7 +294,7 @@ func askACPAt(ctx context.Context, h *clusterHub, to, key string) (string, error
 	if err != nil {
 		return "", err
 	}
-	c := acpclient.New(conn, acpclient.Options{ID: "acp-client", Progress: true})
+	c := acptest.New(conn, acptest.Options{ID: "acp-client", Progress: true})
 	defer c.Close()
 	addr, err := core.ParseAddress(to)
 	if err != nil {
@@ -310,8 +310,8 @@ func askPiAt(ctx context.Context, h *clusterHub, to, key string) (string, error)
 		return "", err
 	}
 	var mu sync.Mutex
-	var transcript piclient.Transcript
-	c, err := piclient.Connect(ctx, conn, func(f piclient.Frame) {
+	var transcript pitest.Transcript
+	c, err := pitest.Connect(ctx, conn, func(f pitest.Frame) {
 		mu.Lock()
 		defer mu.Unlock()
 		transcript.Add(f)

@@ -17,13 +17,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/acp/acptest"
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	parallaxclient "github.com/dragoman-hub/dragoman/adapters/parallax/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
-	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
@@ -184,7 +185,7 @@ func askByACP(t *testing.T, h *hub.Hub) func(rapid.TB, requestFields) answerFiel
 	runForTest(t, func(ctx context.Context) {
 		acp.Serve(ctx, h, hubs, acp.Options{Peers: acp.NewPeers(h, acp.PeersOptions{})})
 	}, func() {})
-	client := acpclient.New(peers, acpclient.Options{ID: "asker", Progress: true})
+	client := acptest.New(peers, acptest.Options{ID: "asker", Progress: true})
 	t.Cleanup(client.Close)
 	return func(tb rapid.TB, a requestFields) (out answerFields) {
 		answer, err := client.Ask(t.Context(), a.request("answerer"), out.add)
@@ -266,8 +267,8 @@ func askByPi(t *testing.T, h *hub.Hub) func(rapid.TB, requestFields) answerField
 	t.Cleanup(server.Close)
 	hubs, peers := pipes()
 	runForTest(t, func(ctx context.Context) { server.Serve(ctx, hubs, pi.ConnOptions{}) }, func() {})
-	var received piclient.Transcript
-	client, err := piclient.Connect(t.Context(), peers, func(f piclient.Frame) {
+	var received pitest.Transcript
+	client, err := pitest.Connect(t.Context(), peers, func(f pitest.Frame) {
 		if f.Type == "event" {
 			received.Add(f)
 		}
@@ -290,7 +291,7 @@ func askByPi(t *testing.T, h *hub.Hub) func(rapid.TB, requestFields) answerField
 		for _, f := range a.Attachments {
 			images = append(images, map[string]string{"type": "image", "mimeType": f.MediaType, "data": base64.StdEncoding.EncodeToString(f.Data)})
 		}
-		received = piclient.Transcript{}
+		received = pitest.Transcript{}
 		must(map[string]any{"type": "prompt", "message": a.Content, "images": images})
 		text := received.Deltas.String() // nothing follows the response
 		if received.Snapshots != text {

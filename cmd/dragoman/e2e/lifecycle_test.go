@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
@@ -23,8 +23,8 @@ func TestPiLifecycleEventsFollowTheQueryOrTheSetting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		frames := make(chan piclient.Frame, 100)
-		watcher, err := piclient.Connect(t.Context(), conn, func(f piclient.Frame) { frames <- f })
+		frames := make(chan pitest.Frame, 100)
+		watcher, err := pitest.Connect(t.Context(), conn, func(f pitest.Frame) { frames <- f })
 		if err != nil {
 			t.Fatal(err)
 		}

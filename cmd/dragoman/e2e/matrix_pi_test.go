@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
-	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -50,7 +50,7 @@ func piDialect(name string, open func(*testing.T, *testHub) frames) *clientDiale
 type piClient struct {
 	t      *testing.T
 	frames frames
-	client *piclient.Conn
+	client *pitest.Conn
 	asking sync.WaitGroup
 
 	mu   sync.Mutex
@@ -61,7 +61,7 @@ type piClient struct {
 type piRun struct {
 	*exchange
 	session    string
-	transcript piclient.Transcript
+	transcript pitest.Transcript
 	asked      chan string // the ids of approval requests
 	// watched is set if another client began the run: then only agent_end reports its end.
 	watched bool
@@ -72,7 +72,7 @@ func connectPiClient(t *testing.T, f frames) *piClient {
 	c := &piClient{t: t, frames: f, runs: map[string]*piRun{}}
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
-	client, err := piclient.Connect(ctx, f.Conn, c.hear)
+	client, err := pitest.Connect(ctx, f.Conn, c.hear)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func connectPiClient(t *testing.T, f frames) *piClient {
 }
 
 // hear receives every frame in order.
-func (c *piClient) hear(f piclient.Frame) {
+func (c *piClient) hear(f pitest.Frame) {
 	c.mu.Lock()
 	run := c.runs[f.SessionID]
 	c.mu.Unlock()

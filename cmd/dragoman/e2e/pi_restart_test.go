@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
-	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
@@ -156,9 +156,9 @@ func muteAgent(t *testing.T, grpc string) {
 
 // piConn is a pi client of a hub in a process of its own.
 type piConn struct {
-	*piclient.Conn
+	*pitest.Conn
 	t      *testing.T
-	events chan piclient.Frame
+	events chan pitest.Frame
 }
 
 func dialPi(t *testing.T, h *servedHub) *piConn {
@@ -167,15 +167,15 @@ func dialPi(t *testing.T, h *servedHub) *piConn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &piConn{t: t, events: make(chan piclient.Frame, 1000)}
-	if c.Conn, err = piclient.Connect(t.Context(), conn, func(f piclient.Frame) { c.events <- f }); err != nil {
+	c := &piConn{t: t, events: make(chan pitest.Frame, 1000)}
+	if c.Conn, err = pitest.Connect(t.Context(), conn, func(f pitest.Frame) { c.events <- f }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
 }
 
-func (c *piConn) do(command map[string]any) piclient.Frame {
+func (c *piConn) do(command map[string]any) pitest.Frame {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), watchdog)
 	defer cancel()

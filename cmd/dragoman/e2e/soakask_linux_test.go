@@ -14,7 +14,7 @@ import (
 	"github.com/coder/websocket/wsjson"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor"
-	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
+	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -55,7 +55,7 @@ func deletePiSession(ctx context.Context, h *clusterHub, session string) error {
 	if err != nil {
 		return err
 	}
-	c, err := piclient.Connect(ctx, conn, func(piclient.Frame) {})
+	c, err := pitest.Connect(ctx, conn, func(pitest.Frame) {})
 	if err != nil {
 		return err
 	}

@@ -3,15 +3,12 @@ package demo
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
 
-	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
-	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
@@ -78,7 +75,8 @@ func Join(ctx context.Context, at service.Addresses, log *slog.Logger) (*Agents,
 		all.asks[name] = bySending(to, name)
 	}
 	all.asks["editor"], all.asks["a2a"], all.asks["mcp"] = overEditor(to), overA2A(to), overMCP(to)
-	return all, errors.Join(all.connectACP(ctx, to), all.connectPi(ctx, at.Pi))
+	all.asks["acp"], all.asks["pi"] = overACP(to), overPi(client.Hub{URL: "http://" + at.Pi})
+	return all, nil
 }
 
 // agent is an agent of the demo.
@@ -144,71 +142,4 @@ func bySending(to client.Hub, agent string) client.AskFunc {
 		}
 		return done.Answer.Text, nil
 	}
-}
-
-func (all *Agents) connectACP(ctx context.Context, to client.Hub) error {
-	conn, err := client.DialWebSocket(ctx, to, "/ws/acp", nil, client.MaxACPBytes)
-	if err != nil {
-		return err
-	}
-	c := acpclient.New(conn, acpclient.Options{ID: "acp-client", Progress: true})
-	all.closes = append(all.closes, c.Close)
-	all.asks["acp"] = func(ctx context.Context, other, content string) (string, error) {
-		a, err := c.Ask(ctx, core.Request{To: core.ToAgent(core.AgentID(other)), Content: content}, nil)
-		return a.Text, err
-	}
-	return nil
-}
-
-func (all *Agents) connectPi(ctx context.Context, addr string) error {
-	conn, err := client.DialWebSocket(ctx, client.Hub{URL: "http://" + addr}, "/", nil, 64<<20)
-	if err != nil {
-		return err
-	}
-	var mu sync.Mutex
-	transcripts := map[string]*piclient.Transcript{} // of the questions that run, by session
-	created := map[string]bool{}
-	c, err := piclient.Connect(ctx, conn, func(f piclient.Frame) {
-		mu.Lock()
-		defer mu.Unlock()
-		if tr := transcripts[f.SessionID]; tr != nil {
-			tr.Add(f)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	all.closes = append(all.closes, func() { c.Close() })
-	all.asks["pi"] = func(ctx context.Context, other, content string) (string, error) {
-		id := "with-" + other
-		tr := &piclient.Transcript{}
-		commands := []map[string]any{
-			{"type": "create_session", "sessionId": id, "agent": other},
-			{"type": "switch_session", "sessionId": id},
-			{"type": "prompt", "sessionId": id, "message": content},
-		}
-		mu.Lock()
-		transcripts[id] = tr
-		if created[id] {
-			commands = commands[1:]
-		}
-		created[id] = true
-		mu.Unlock()
-		for _, command := range commands {
-			f, err := c.Do(ctx, command)
-			if err != nil {
-				return "", err
-			}
-			if !f.Success {
-				return "", errors.New(f.Error)
-			}
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if tr.ErrorMessage != "" {
-			return "", errors.New(tr.ErrorMessage)
-		}
-		return tr.Deltas.String(), nil
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package client
+package pitest
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -138,7 +137,7 @@ func (c *Conn) Do(ctx context.Context, command map[string]any) (Frame, error) {
 		command = maps.Clone(command)
 		command["id"] = id
 	}
-	key := string(wire.AppendString(nil, id))
+	key := string(strictjson.AppendString(nil, id))
 	c.waiting[key] = w
 	c.mu.Unlock()
 	defer func() {
@@ -148,7 +147,7 @@ func (c *Conn) Do(ctx context.Context, command map[string]any) (Frame, error) {
 			delete(c.waiting, key)
 		}
 	}()
-	if err := c.Send(ctx, wire.Encode(command)); err != nil {
+	if err := c.Send(ctx, strictjson.Encode(command)); err != nil {
 		return Frame{}, err
 	}
 	select {

@@ -1,4 +1,4 @@
-package client
+package pitest
 
 import (
 	"encoding/json"

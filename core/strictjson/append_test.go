@@ -1,4 +1,4 @@
-package pi_test
+package strictjson_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 func TestEscapedTextDecodesToTheOriginal(t *testing.T) {
@@ -20,7 +20,7 @@ func FuzzAppendString(f *testing.F) {
 }
 
 func checkEscaped(t interface{ Fatalf(string, ...any) }, s string) {
-	b := wire.AppendString(nil, s)
+	b := strictjson.AppendString(nil, s)
 	var got string
 	if err := json.Unmarshal(b, &got); err != nil {
 		t.Fatalf("AppendString(%q) = %s: %v", s, b, err)

@@ -1,2 +1,0 @@
-// Package wire writes the JSON text of pi-server's frames and messages.
-package wire
