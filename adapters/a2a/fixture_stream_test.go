@@ -68,7 +68,7 @@ func (s *stream) next() (wire.StreamResponse, bool) {
 			}
 			v = v.Get("result")
 		}
-		item, err := wire.ReadStreamResponse(v)
+		item, err := new(wire.ItemReader).Read(v)
 		if err != nil {
 			s.t.Fatalf("%s: %v", data, err)
 		}

@@ -271,7 +271,7 @@ func (f *fixture) send(b binding, agent, params string, headers ...string) wire.
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	r, err := wire.ReadStreamResponse(v)
+	r, err := new(wire.ItemReader).Read(v)
 	if err != nil || r.Task == nil {
 		f.t.Fatalf("got %s and %v, want a task", result, err)
 	}

@@ -114,7 +114,7 @@ func (t *translator) tell(e core.Event, text string) error {
 
 // metadataOf returns the metadata with an event: its kind and the members of its body.
 func metadataOf(b core.Body) json.RawMessage {
-	body, err := wire.Marshal(b)
+	body, err := strictjson.Marshal(b)
 	if _, thinking := b.(core.Thinking); thinking || err != nil || len(body) < 2 {
 		body = []byte("{}") // what it thinks is the text of the message
 	}

@@ -60,7 +60,7 @@ func (c *call) listTasks(params strictjson.Value) (json.RawMessage, error) {
 		}
 	}
 	slices.SortStableFunc(out.Tasks, func(a, b wire.Task) int { return b.Status.At.Compare(a.Status.At) })
-	return wire.Marshal(out)
+	return strictjson.Marshal(out)
 }
 
 // lister collects a page.

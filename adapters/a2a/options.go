@@ -15,7 +15,6 @@ const (
 	DefaultDeadline     = 4 * time.Hour
 	DefaultMaxBodyBytes = 1_000_000
 	DefaultKeepAlive    = 15 * time.Second
-	DefaultKeepIDs      = 300 * time.Second
 )
 
 // Options are the settings of a Server. Only Principal is required.
@@ -37,8 +36,6 @@ type Options struct {
 	Deadline time.Duration
 	// MaxBodyBytes is the maximum size of a request body; default [DefaultMaxBodyBytes].
 	MaxBodyBytes int
-	// KeepIDs is how long a repeated messageId is recognised; default [DefaultKeepIDs].
-	KeepIDs time.Duration
 	// KeepAlive is the interval of comments in a silent stream; default [DefaultKeepAlive].
 	KeepAlive time.Duration
 	// Signer signs cards; nil signs none.
@@ -61,7 +58,6 @@ func (o Options) withDefaults() Options {
 	}
 	o.Deadline = cmp.Or(max(0, o.Deadline), DefaultDeadline)
 	o.MaxBodyBytes = cmp.Or(max(0, o.MaxBodyBytes), DefaultMaxBodyBytes)
-	o.KeepIDs = cmp.Or(max(0, o.KeepIDs), DefaultKeepIDs)
 	o.KeepAlive = cmp.Or(max(0, o.KeepAlive), DefaultKeepAlive)
 	return o
 }

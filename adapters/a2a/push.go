@@ -290,7 +290,7 @@ func (c *call) createPush(params strictjson.Value) (json.RawMessage, error) {
 	if named != "" { // it replaces one that was made at another hub
 		c.server.deleteElsewhere(c.r.Context(), c.from, pushID{t.ID(), named})
 	}
-	return wire.Marshal((&push{PushConfig: r}).shown())
+	return strictjson.Marshal((&push{PushConfig: r}).shown())
 }
 
 // pushesNamed returns a request and the task whose configurations it names, or of which it has to
@@ -317,7 +317,7 @@ func (c *call) getPush(params strictjson.Value) (json.RawMessage, error) {
 	}
 	for _, one := range c.server.allConfigs(c.r.Context(), c.from, t.ID()) {
 		if one.ID == r.ID {
-			return wire.Marshal(one)
+			return strictjson.Marshal(one)
 		}
 	}
 	return nil, wire.NewError(wire.ReasonTaskNotFound, "task "+shorten(r.TaskID)+" has no push notification configuration "+shorten(r.ID))
@@ -329,7 +329,7 @@ func (c *call) listPush(params strictjson.Value) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.Marshal(wire.ListPushResponse{Configs: c.server.allConfigs(c.r.Context(), c.from, t.ID())})
+	return strictjson.Marshal(wire.ListPushResponse{Configs: c.server.allConfigs(c.r.Context(), c.from, t.ID())})
 }
 
 // deletePush is DeleteTaskPushNotificationConfig. Deleting one that is not there is no error.

@@ -37,7 +37,7 @@ func target(t *testing.T) (url string, received <-chan posted) {
 		if err != nil {
 			t.Error(err)
 		}
-		item, err := wire.ReadStreamResponse(v)
+		item, err := new(wire.ItemReader).Read(v)
 		if err != nil {
 			t.Errorf("%s: %v", body, err)
 		}

@@ -36,7 +36,7 @@ func (c *call) send(params strictjson.Value) (json.RawMessage, error) {
 	out, _, _ := c.snapshot(t)
 	c.tells(t)
 	out = keep(out, r.Configuration.HistoryLength)
-	return wire.Marshal(wire.StreamResponse{Task: &out})
+	return strictjson.Marshal(wire.StreamResponse{Task: &out})
 }
 
 // sendStreaming is SendStreamingMessage: it answers with the task as the message opened it or
@@ -247,7 +247,7 @@ func (c *call) cancelTask(params strictjson.Value) (json.RawMessage, error) {
 	}
 	out, _, _ := c.snapshot(t)
 	c.tells(t)
-	return wire.Marshal(out)
+	return strictjson.Marshal(out)
 }
 
 // tells notes for the frames of the request that its answer tells the end of a task.
@@ -281,5 +281,5 @@ func (c *call) getTask(params strictjson.Value) (json.RawMessage, error) {
 		return nil, err
 	}
 	out, _, _ := c.snapshot(t)
-	return wire.Marshal(keep(out, r.HistoryLength))
+	return strictjson.Marshal(keep(out, r.HistoryLength))
 }

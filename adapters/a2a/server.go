@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -34,12 +35,13 @@ type Server struct {
 const (
 	messagesEach = 4096
 	messagesAll  = 65536
+	messagesAge  = 300 * time.Second
 )
 
 // New returns a Server for a hub. [Server.Close] ends it.
 func New(h *hub.Hub, opts Options) *Server {
 	s := &Server{hub: h, opts: opts.withDefaults(), people: newPeople(h), pushesOf: map[core.TaskID]*pushes{}}
-	s.seen = h.NewKeys(wire.Dialect, hub.KeysOptions{Each: messagesEach, All: messagesAll, Age: s.opts.KeepIDs})
+	s.seen = h.NewKeys(wire.Dialect, hub.KeysOptions{Each: messagesEach, All: messagesAll, Age: messagesAge})
 	s.answerPushes()
 	return s
 }

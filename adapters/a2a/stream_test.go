@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest/tier"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -212,7 +213,7 @@ func TestTwoSubscribersSeeTheSame(t *testing.T) {
 	a.say(task, core.Done{})
 	tell := func(items []wire.StreamResponse) (all []string) {
 		for _, i := range items {
-			b, err := wire.Marshal(i)
+			b, err := strictjson.Marshal(i)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/a2a"
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 func TestWhatTheHubDoesNotKnowPassesBothWays(t *testing.T) {
@@ -16,7 +17,7 @@ func TestWhatTheHubDoesNotKnowPassesBothWays(t *testing.T) {
 	s.next()
 	task, _ := a.next(core.KindAssigned)
 	sent := wire.SendRequestOf(task.Request())
-	text, err := wire.Marshal(sent)
+	text, err := strictjson.Marshal(sent)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func BenchmarkRead(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := wire.ReadStreamResponse(v); err != nil {
+				if _, err := new(wire.ItemReader).Read(v); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -19,7 +19,7 @@ func FuzzItem(f *testing.F) {
 		if err != nil {
 			return
 		}
-		item, err := wire.ReadStreamResponse(v)
+		item, err := new(wire.ItemReader).Read(v)
 		if err != nil {
 			if err.Error() == "" {
 				t.Fatal("got an empty error, want one that says what to change")
@@ -27,7 +27,7 @@ func FuzzItem(f *testing.F) {
 			return
 		}
 		again(t, item.AppendJSON(nil), func(v strictjson.Value) ([]byte, error) {
-			item, err := wire.ReadStreamResponse(v)
+			item, err := new(wire.ItemReader).Read(v)
 			return item.AppendJSON(nil), err
 		})
 	})
@@ -75,7 +75,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		back := wire.SendRequestOf(wire.RequestOf(r))
 		back.Message.ID = r.Message.ID
-		written, err := wire.Marshal(back)
+		written, err := strictjson.Marshal(back)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -84,7 +84,7 @@ func FuzzRequest(f *testing.F) {
 			if err != nil {
 				return nil, err
 			}
-			return wire.Marshal(r)
+			return strictjson.Marshal(r)
 		})
 	})
 }
@@ -96,7 +96,7 @@ func FuzzCard(f *testing.F) {
 	f.Add([]byte(`{"error":{"code":404,"status":"NOT_FOUND","message":"m","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org","metadata":{"a":"b"}}]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if c, err := wire.ReadCard(text); err == nil {
-			if _, err := wire.Marshal(c); err != nil {
+			if _, err := strictjson.Marshal(c); err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}
 		}

@@ -32,7 +32,7 @@ func TestAnItemIsWrittenAsItWasRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		item, err := wire.ReadStreamResponse(v)
+		item, err := new(wire.ItemReader).Read(v)
 		if err != nil {
 			t.Errorf("%s: got %v, want an item", text, err)
 			continue
@@ -74,7 +74,7 @@ func TestAWrongMemberIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := wire.ReadStreamResponse(v); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := new(wire.ItemReader).Read(v); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}
@@ -95,7 +95,7 @@ func TestARequestSurvivesARoundTripThroughTheNeutralOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		back := wire.SendRequestOf(wire.RequestOf(r))
-		got, err := wire.Marshal(back)
+		got, err := strictjson.Marshal(back)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +238,7 @@ func TestWhatAPeerSaidBesideAnEventComesBack(t *testing.T) {
 }
 
 func TestATimestampHasMilliseconds(t *testing.T) {
-	b, err := wire.Marshal(wire.Task{ID: "t", Status: wire.Status{State: wire.StateWorking, At: time.Date(2026, 11, 22, 4, 7, 17, 640123456, time.FixedZone("", 3600))}})
+	b, err := strictjson.Marshal(wire.Task{ID: "t", Status: wire.Status{State: wire.StateWorking, At: time.Date(2026, 11, 22, 4, 7, 17, 640123456, time.FixedZone("", 3600))}})
 	if want := `{"id":"t","status":{"state":"TASK_STATE_WORKING","timestamp":"2026-11-22T03:07:17.640Z"}}`; string(b) != want || err != nil {
 		t.Errorf("got %s and %v, want %s", b, err, want)
 	}

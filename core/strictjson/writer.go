@@ -16,6 +16,9 @@ type Writer struct {
 	Err error
 }
 
+// Key begins a member whose value the caller appends to B.
+func (w *Writer) Key(key string) { w.B = w.key(key) }
+
 // key returns B with the beginning of a member. A key has nothing to escape.
 func (w *Writer) key(key string) []byte {
 	b := w.B

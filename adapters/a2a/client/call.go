@@ -172,7 +172,7 @@ func (a *Agent) request(ctx context.Context, r *remote, end endpoint, c call) (r
 	if end.rest && verb == http.MethodGet {
 		at += fmt.Sprintf("?historyLength=%d", *c.task.HistoryLength)
 	} else {
-		raw, err := wire.Marshal(c.params(end.tenant))
+		raw, err := strictjson.Marshal(c.params(end.tenant))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // RequestOf returns the neutral request of a message. Its text is all parts of text, and the
@@ -72,12 +73,12 @@ func requestBeside(r SendRequest, q core.Request) *core.Foreign {
 		Message:       Message{ID: r.Message.ID, Extensions: r.Message.Extensions, References: r.Message.References, Unknown: r.Message.Unknown},
 		Configuration: Configuration{AcceptedOutputModes: r.Configuration.AcceptedOutputModes},
 	}
-	again, err := Marshal(partsOf(q))
-	if parts, err2 := Marshal(r.Message.Parts); err != nil || err2 != nil || !bytes.Equal(again, parts) {
+	again, err := strictjson.Marshal(partsOf(q))
+	if parts, err2 := strictjson.Marshal(r.Message.Parts); err != nil || err2 != nil || !bytes.Equal(again, parts) {
 		left.Message.Parts = r.Message.Parts
 	}
-	raw, err := Marshal(left)
-	if empty, _ := Marshal(SendRequest{}); err != nil || bytes.Equal(raw, empty) {
+	raw, err := strictjson.Marshal(left)
+	if empty, _ := strictjson.Marshal(SendRequest{}); err != nil || bytes.Equal(raw, empty) {
 		return nil
 	}
 	return &core.Foreign{Dialect: Dialect, JSON: raw}

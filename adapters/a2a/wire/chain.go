@@ -58,7 +58,7 @@ func (r SendRequest) Chain() (c Chain, err error) {
 
 // SetChain sets what stands above the message, and keeps the other metadata.
 func (r *SendRequest) SetChain(c Chain) error {
-	raw, err := Marshal(c)
+	raw, err := strictjson.Marshal(c)
 	if err != nil {
 		return err
 	}

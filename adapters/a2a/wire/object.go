@@ -22,7 +22,7 @@ type member[T any] struct {
 	name string
 	read func(*T, strictjson.Value) error
 	// write writes the member, or nothing where it has its default.
-	write func(*writer, *T)
+	write func(*strictjson.Writer, *T)
 }
 
 // read reads an object. A member whose name differs from a known one only in case is an error,
@@ -73,27 +73,27 @@ func (o *object[T]) find(key []byte) (*member[T], error) {
 }
 
 // write writes an object, the unknown members last.
-func (o *object[T]) write(w *writer, t *T) {
-	w.b = append(w.b, '{')
+func (o *object[T]) write(w *strictjson.Writer, t *T) {
+	w.B = append(w.B, '{')
 	for i := range o.members {
 		o.members[i].write(w, t)
 	}
 	if inner := bytes.TrimSpace(*o.unknown(t)); len(inner) > 2 && inner[0] == '{' {
 		if inner = bytes.TrimSpace(inner[1 : len(inner)-1]); len(inner) > 0 {
-			if w.b[len(w.b)-1] != '{' {
-				w.b = append(w.b, ',')
+			if w.B[len(w.B)-1] != '{' {
+				w.B = append(w.B, ',')
 			}
-			w.b = append(w.b, inner...)
+			w.B = append(w.B, inner...)
 		}
 	}
-	w.b = append(w.b, '}')
+	w.B = append(w.B, '}')
 }
 
 // append appends the JSON of t to b.
 func (o *object[T]) append(b []byte, t *T) []byte {
-	w := writer{b}
+	w := strictjson.Writer{B: b}
 	o.write(&w, t)
-	return w.b
+	return w.B
 }
 
 // textAt is a string, left out if it is empty.
@@ -103,42 +103,33 @@ func textAt[T any, S ~string](name string, at func(*T) *S) member[T] {
 		err := textIn(v, &s)
 		*at(t) = S(s)
 		return err
-	}, func(w *writer, t *T) {
-		if s := *at(t); s != "" {
-			w.key(name)
-			w.string(string(s))
-		}
-	}}
+	}, func(w *strictjson.Writer, t *T) { w.Some(name, string(*at(t))) }}
 }
 
 // flagAt is true, or left out.
 func flagAt[T any](name string, at func(*T) *bool) member[T] {
-	return member[T]{name, func(t *T, v strictjson.Value) error { return flagIn(v, at(t)) }, func(w *writer, t *T) {
-		if *at(t) {
-			w.raw(name, json.RawMessage("true"))
-		}
-	}}
+	return member[T]{name, func(t *T, v strictjson.Value) error { return flagIn(v, at(t)) }, func(w *strictjson.Writer, t *T) { w.Flag(name, *at(t)) }}
 }
 
 // objectAt is an object that is not looked into. Null and {}, which some peers write everywhere,
 // are as none.
 func objectAt[T any](name string, at func(*T) *json.RawMessage) member[T] {
-	return member[T]{name, func(t *T, v strictjson.Value) error { return objectIn(v, at(t)) }, func(w *writer, t *T) { w.raw(name, *at(t)) }}
+	return member[T]{name, func(t *T, v strictjson.Value) error { return objectIn(v, at(t)) }, func(w *strictjson.Writer, t *T) { w.Raw(name, *at(t)) }}
 }
 
 // timeAt is a point in time, left out if it is zero.
 func timeAt[T any](name string, at func(*T) *time.Time) member[T] {
-	return member[T]{name, func(t *T, v strictjson.Value) error { return timeIn(v, at(t)) }, func(w *writer, t *T) {
+	return member[T]{name, func(t *T, v strictjson.Value) error { return timeIn(v, at(t)) }, func(w *strictjson.Writer, t *T) {
 		if moment := *at(t); !moment.IsZero() {
-			w.key(name)
-			w.b = append(moment.UTC().AppendFormat(append(w.b, '"'), TimeFormat), '"')
+			w.Key(name)
+			w.B = append(moment.UTC().AppendFormat(append(w.B, '"'), TimeFormat), '"')
 		}
 	}}
 }
 
 // textsAt is a list of strings, left out if it is empty.
 func textsAt[T any](name string, at func(*T) *[]string) member[T] {
-	return listOf(name, at, itemIn, func(w *writer, s *string) { w.string(*s) })
+	return listOf(name, at, itemIn, func(w *strictjson.Writer, s *string) { w.B = strictjson.AppendString(w.B, *s) })
 }
 
 // listAt is a list of objects, left out if it is empty.
@@ -146,8 +137,8 @@ func listAt[T, E any](name string, at func(*T) *[]E, of *object[E]) member[T] {
 	return listOf(name, at, of.read, of.write)
 }
 
-func listOf[T, E any](name string, at func(*T) *[]E, read func(*E, strictjson.Value) error, write func(*writer, *E)) member[T] {
-	return member[T]{name, func(t *T, v strictjson.Value) error { return listIn(v, at(t), read) }, func(w *writer, t *T) {
+func listOf[T, E any](name string, at func(*T) *[]E, read func(*E, strictjson.Value) error, write func(*strictjson.Writer, *E)) member[T] {
+	return member[T]{name, func(t *T, v strictjson.Value) error { return listIn(v, at(t), read) }, func(w *strictjson.Writer, t *T) {
 		if all := *at(t); len(all) > 0 {
 			list(w, name, all, write)
 		}
@@ -161,8 +152,8 @@ func valueAt[T, E any](name string, at func(*T) *E, of *object[E]) member[T] {
 			return nil
 		}
 		return of.read(at(t), v)
-	}, func(w *writer, t *T) {
-		w.key(name)
+	}, func(w *strictjson.Writer, t *T) {
+		w.Key(name)
 		of.write(w, at(t))
 	}}
 }
@@ -179,9 +170,9 @@ func oneAt[T, E any](name string, at func(*T) **E, of *object[E]) member[T] {
 		}
 		*at(t) = e
 		return nil
-	}, func(w *writer, t *T) {
+	}, func(w *strictjson.Writer, t *T) {
 		if e := *at(t); e != nil {
-			w.key(name)
+			w.Key(name)
 			of.write(w, e)
 		}
 	}}

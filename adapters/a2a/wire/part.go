@@ -60,7 +60,7 @@ func FilePart(name, mediaType string, data []byte) Part {
 }
 
 // contentAt is one of the contents of a part. Null is none, but for data.
-func contentAt(name string, kind PartKind, read func(*Part, strictjson.Value) error, write func(*writer, *Part)) member[Part] {
+func contentAt(name string, kind PartKind, read func(*Part, strictjson.Value) error, write func(*strictjson.Writer, *Part)) member[Part] {
 	return member[Part]{name, func(p *Part, v strictjson.Value) error {
 		err := read(p, v)
 		switch {
@@ -71,9 +71,9 @@ func contentAt(name string, kind PartKind, read func(*Part, strictjson.Value) er
 		}
 		p.Kind = kind
 		return nil
-	}, func(w *writer, p *Part) {
+	}, func(w *strictjson.Writer, p *Part) {
 		if p.Kind == kind {
-			w.key(name)
+			w.Key(name)
 			write(w, p)
 		}
 	}}
@@ -89,17 +89,17 @@ func readData(p *Part, v strictjson.Value) error {
 	return nil
 }
 
-func writeText(w *writer, p *Part) { w.string(p.Text) }
+func writeText(w *strictjson.Writer, p *Part) { w.B = strictjson.AppendString(w.B, p.Text) }
 
-func writeRaw(w *writer, p *Part) {
-	w.b = append(base64.StdEncoding.AppendEncode(append(w.b, '"'), p.Raw), '"')
+func writeRaw(w *strictjson.Writer, p *Part) {
+	w.B = append(base64.StdEncoding.AppendEncode(append(w.B, '"'), p.Raw), '"')
 }
 
 var partObject = &object[Part]{func(p *Part) *json.RawMessage { return &p.Unknown }, []member[Part]{
 	contentAt("text", PartText, readText, writeText),
 	contentAt("url", PartURL, func(p *Part, v strictjson.Value) error { return textIn(v, &p.Text) }, writeText),
 	contentAt("raw", PartRaw, func(p *Part, v strictjson.Value) error { return bytesIn(v, &p.Raw) }, writeRaw),
-	contentAt("data", PartData, readData, func(w *writer, p *Part) { w.b = append(w.b, p.Data...) }),
+	contentAt("data", PartData, readData, func(w *strictjson.Writer, p *Part) { w.B = append(w.B, p.Data...) }),
 	textAt("mediaType", func(p *Part) *string { return &p.MediaType }),
 	textAt("filename", func(p *Part) *string { return &p.Filename }),
 	objectAt("metadata", func(p *Part) *json.RawMessage { return &p.Metadata }),

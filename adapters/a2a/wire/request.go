@@ -30,8 +30,8 @@ type Configuration struct {
 var sendRequestObject = &object[SendRequest]{func(r *SendRequest) *json.RawMessage { return &r.Unknown }, []member[SendRequest]{
 	textAt("tenant", func(r *SendRequest) *string { return &r.Tenant }),
 	valueAt("message", func(r *SendRequest) *Message { return &r.Message }, messageObject),
-	{"configuration", func(r *SendRequest, v strictjson.Value) error { return v.Decode(&r.Configuration) }, func(w *writer, r *SendRequest) {
-		w.raw("configuration", strictjson.Encode(r.Configuration))
+	{"configuration", func(r *SendRequest, v strictjson.Value) error { return v.Decode(&r.Configuration) }, func(w *strictjson.Writer, r *SendRequest) {
+		w.Raw("configuration", strictjson.Encode(r.Configuration))
 	}},
 	objectAt("metadata", func(r *SendRequest) *json.RawMessage { return &r.Metadata }),
 }}

@@ -85,7 +85,7 @@ func spared(m member[StreamResponse]) member[StreamResponse] {
 // of an artifact, which most items are, again for the next one. The zero ItemReader is ready.
 type ItemReader struct{ update ArtifactUpdate }
 
-// Read is [ReadStreamResponse]. The ArtifactUpdate is valid until the next call.
+// Read reads an item of a stream or the answer to SendMessage. The ArtifactUpdate is valid until the next call.
 func (i *ItemReader) Read(v strictjson.Value) (StreamResponse, error) {
 	r := StreamResponse{spare: &i.update}
 	err := streamObject.read(&r, v)
@@ -125,15 +125,6 @@ func (r StreamResponse) check() error {
 		return wrong("want exactly one of task, message, statusUpdate and artifactUpdate")
 	}
 	return nil
-}
-
-// ReadStreamResponse reads an item of a stream or the answer to SendMessage.
-func ReadStreamResponse(v strictjson.Value) (StreamResponse, error) {
-	var r StreamResponse
-	if err := streamObject.read(&r, v); err != nil {
-		return r, err
-	}
-	return r, r.check()
 }
 
 // AppendJSON appends the item to b.

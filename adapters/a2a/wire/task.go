@@ -86,7 +86,7 @@ var artifactObject = &object[Artifact]{func(a *Artifact) *json.RawMessage { retu
 // partsAt are the parts of an artifact, which are always written.
 func partsAt(at func(*Artifact) *[]Part) member[Artifact] {
 	m := listAt("parts", at, partObject)
-	m.write = func(w *writer, a *Artifact) { list(w, "parts", *at(a), partObject.write) }
+	m.write = func(w *strictjson.Writer, a *Artifact) { list(w, "parts", *at(a), partObject.write) }
 	return m
 }
 

@@ -206,7 +206,7 @@ func (c *a2aClient) read(x *a2aExchange, method, path string, params any) {
 		}
 		if err == nil {
 			var item wire.StreamResponse
-			if item, err = wire.ReadStreamResponse(v); err == nil && x.item(item) {
+			if item, err = new(wire.ItemReader).Read(v); err == nil && x.item(item) {
 				return
 			}
 		}
