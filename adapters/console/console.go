@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
-	"slices"
 	"strings"
 	"time"
 )
@@ -44,15 +43,6 @@ type asset struct {
 	text      []byte
 	mediaType string
 	tag       string
-}
-
-// Names returns the names of the embedded files, in order.
-func Names() (names []string) {
-	for name := range assets() {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // assets reads the embedded files, which cannot fail.

@@ -67,7 +67,7 @@ func TestANoticeSaysThatNoAnswerIsExpected(t *testing.T) {
 }
 
 func TestAFenceIsLongerThanAnyInTheData(t *testing.T) {
-	got := wire.Fenced("Data", []byte("\"a ```` b\""))
+	got := core.Fenced("Data", "json", []byte("\"a ```` b\""))
 	want := "Data:\n`````json\n\"a ```` b\"\n`````"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)

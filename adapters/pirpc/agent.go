@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Agent is pi as an [agent.Agent]. It is safe for concurrent use.
@@ -82,7 +83,7 @@ func (p *pool) profile() agent.Profile {
 	}
 	model := p.fresh[0].state.Model
 	profile.Model = model.ID
-	profile.Metadata = map[string]json.RawMessage{"provider": json.RawMessage(object(model.Provider))}
+	profile.Metadata = map[string]json.RawMessage{"provider": strictjson.Encode(model.Provider)}
 	return profile
 }
 

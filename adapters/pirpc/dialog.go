@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // maxDialogs bounds the dialogs of a run that wait for a person.
@@ -149,7 +150,7 @@ func (r *run) approvalOf(id string, d *wire.Dialog) core.ApprovalRequested {
 	if t := r.tools[id]; t != nil {
 		name, shown.Tool, shown.Input = t.name, t.name, t.input
 	}
-	return core.ApprovalRequested{ID: id, Name: name, Input: object(shown)}
+	return core.ApprovalRequested{ID: id, Name: name, Input: string(strictjson.Encode(shown))}
 }
 
 // approval waits for a decision and passes it on.

@@ -2,7 +2,6 @@ package pirpc
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -14,43 +13,22 @@ import (
 // and its images. earlier are turns of the conversation that the session of pi does not have; they
 // come first. folded reports whether the text has more than the content.
 func promptOf(r core.Request, earlier []core.Turn) (text string, images []core.File, folded bool) {
-	var parts []string
-	if len(earlier) > 0 {
-		parts = append(parts, "Earlier in this conversation:\n\n"+turnsText(earlier)+"\n\nNow:")
-	}
-	if r.Content != "" {
-		parts = append(parts, r.Content)
-	}
-	if n := r.Notice; n != nil {
-		parts = append(parts, "Notice (no answer is expected): "+n.Topic)
-		if len(n.Data) > 0 {
-			parts = append(parts, fenced("Data", "json", n.Data))
-		}
-	}
-	if len(r.Data) > 0 {
-		parts = append(parts, fenced("Data", "json", r.Data))
-	}
-	if len(r.Context) > 0 {
-		parts = append(parts, fenced("Context", "json", r.Context))
-	}
+	var files []string
 	for _, f := range r.Attachments {
 		switch {
+		case leavesOut(f):
+			files = append(files, fmt.Sprintf("[file %s, %s, %d bytes: not text, left out]", f.Name, f.MediaType, len(f.Data)))
 		case strings.HasPrefix(f.MediaType, "image/"):
 			images = append(images, f)
-		case utf8.Valid(f.Data) && !bytes.ContainsRune(f.Data, 0):
-			parts = append(parts, fenced("File "+f.Name, "", f.Data))
 		default:
-			parts = append(parts, fmt.Sprintf("[file %s, %s, %d bytes: not text, left out]", f.Name, f.MediaType, len(f.Data)))
+			files = append(files, core.Fenced("File "+f.Name, "", f.Data))
 		}
 	}
-	if r.Domain != "" {
-		parts = append(parts, "Domain: "+r.Domain)
+	text = r.Prompt(files...)
+	if len(earlier) > 0 {
+		text = "Earlier in this conversation:\n\n" + turnsText(earlier) + "\n\nNow:\n\n" + text
 	}
-	if r.MaxTokens > 0 {
-		parts = append(parts, fmt.Sprintf("Answer in at most %d tokens.", r.MaxTokens))
-	}
-	folded = len(parts) > 1 || len(parts) == 1 && r.Content == ""
-	return strings.Join(parts, "\n\n"), images, folded
+	return text, images, text != r.Content
 }
 
 // leavesOut reports whether pi does not get a file.
@@ -74,22 +52,4 @@ func turnsText(turns []core.Turn) string {
 		b.WriteString(t.Text)
 	}
 	return b.String()
-}
-
-// fenced returns data under a heading, in a fence longer than any run of backticks in it.
-func fenced(heading, language string, data []byte) string {
-	fence := "```"
-	for bytes.Contains(data, []byte(fence)) {
-		fence += "`"
-	}
-	return heading + ":\n" + fence + language + "\n" + string(data) + "\n" + fence
-}
-
-// object returns the JSON of an object whose members always encode.
-func object(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return string(b)
 }

@@ -80,5 +80,5 @@ func (s *sessions) put(ctx context.Context, of session) error {
 	if s.log == nil || of.File == "" || before.File == of.File && before.Last == of.Last && slices.Equal(before.Known, of.Known) {
 		return nil // without a file nothing can be continued after a restart
 	}
-	return s.log.Append(ctx, []byte(object(of)))
+	return s.log.Append(ctx, strictjson.Encode(of))
 }

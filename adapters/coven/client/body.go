@@ -53,7 +53,7 @@ func (w *worker) sendDone(ctx context.Context, request string, b core.Done, hasT
 	}
 	text, pieces := wire.ValidUTF8(b.Text), ""
 	if len(b.Data) > 0 {
-		data := wire.Fenced("Data", b.Data)
+		data := core.Fenced("Data", "json", b.Data)
 		switch {
 		case hasText:
 			pieces = "\n\n" + data

@@ -170,7 +170,7 @@ func answer(streamed string, b core.Done) string {
 	if len(b.Data) == 0 {
 		return text
 	}
-	data := wire.Fenced("Data", b.Data)
+	data := core.Fenced("Data", "json", b.Data)
 	if text == "" {
 		return data
 	}

@@ -20,7 +20,7 @@ import (
 func (t *turn) prompt(r core.Request, history []core.Turn) (json.RawMessage, error) {
 	p := composer{can: t.conn.hi.AgentCapabilities.PromptCapabilities}
 	if len(history) > 0 {
-		p.fold("Earlier in this conversation:\n" + fenced(turnsJSON(history)))
+		p.fold(core.Earlier(history))
 	}
 	meta, err := p.request(r)
 	if err != nil {
@@ -65,7 +65,7 @@ func (p *composer) request(r core.Request) (meta json.RawMessage, err error) {
 	if meta, ok := p.foreign(r); ok {
 		return meta, nil
 	}
-	switch text := contentOf(r); {
+	switch text := r.Prompt(); {
 	case text != r.Content:
 		p.fold(text)
 	case text != "":
@@ -120,7 +120,7 @@ func (p *composer) file(f core.File) error {
 		p.blocks = append(p.blocks, fmt.Appendf(nil, `{"type":"resource","resource":{"uri":%s,"mimeType":%s,"blob":"%s"}}`,
 			strictjson.AppendString(nil, uri), strictjson.AppendString(nil, f.MediaType), base64.StdEncoding.EncodeToString(f.Data)))
 	case text:
-		p.fold("File " + f.Name + ":\n" + fence(f.Data, ""))
+		p.fold(core.Fenced("File "+f.Name, "", f.Data))
 	default:
 		return core.NewFault(core.CodeUnsupported, "the agent takes no file such as %.80q (%.80s): it declared neither embedded resources nor its kind of media; send it as text, or where the agent can read it", f.Name, f.MediaType)
 	}
@@ -129,57 +129,3 @@ func (p *composer) file(f core.File) error {
 
 // isText reports whether a file can be read as text.
 func isText(f core.File) bool { return utf8.Valid(f.Data) && !bytes.ContainsRune(f.Data, 0) }
-
-// contentOf returns the content of a request, and below it the parts for which the protocol has no
-// words, each under a heading.
-func contentOf(r core.Request) string {
-	var parts []string
-	add := func(text string) { parts = append(parts, text) }
-	if r.Content != "" {
-		add(r.Content)
-	}
-	if n := r.Notice; n != nil {
-		add("Notice (no answer is expected): " + n.Topic)
-		if len(n.Data) > 0 {
-			add("Data:\n" + fenced(n.Data))
-		}
-	}
-	if len(r.Data) > 0 {
-		add("Data:\n" + fenced(r.Data))
-	}
-	if len(r.Context) > 0 {
-		add("Context:\n" + fenced(r.Context))
-	}
-	if r.Domain != "" {
-		add("Domain: " + r.Domain)
-	}
-	if r.MaxTokens > 0 {
-		add(fmt.Sprintf("Answer in at most %d tokens.", r.MaxTokens))
-	}
-	return strings.Join(parts, "\n\n")
-}
-
-// turnsJSON is [{"role":"user","text":"..."},{"role":"assistant","agent":"a","text":"..."}].
-func turnsJSON(turns []core.Turn) []byte {
-	type turn struct {
-		Role  string       `json:"role"`
-		Agent core.AgentID `json:"agent,omitempty"`
-		Text  string       `json:"text"`
-	}
-	all := make([]turn, len(turns))
-	for i, t := range turns {
-		all[i] = turn{t.Role.String(), t.Agent, t.Text}
-	}
-	return strictjson.Encode(all)
-}
-
-func fenced(data []byte) string { return fence(data, "json") }
-
-// fence returns text in a fence that is longer than any run of backticks in it.
-func fence(data []byte, kind string) string {
-	marks := "```"
-	for bytes.Contains(data, []byte(marks)) {
-		marks += "`"
-	}
-	return marks + kind + "\n" + string(data) + "\n" + marks
-}

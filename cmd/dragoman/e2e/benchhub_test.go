@@ -14,7 +14,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -40,14 +39,11 @@ func startBenchHub(b *testing.B, binary, settings string) *benchHub {
 	if binary != "" {
 		cmd.Path, cmd.Err = binary, nil
 	}
-	cmd.Env = config.WithoutVariables(cmd.Env)
+	cmd.Env = withoutVariables(cmd.Env)
 	h := &benchHub{}
 	startProcess(b, cmd)
 	h.pid = cmd.Process.Pid
-	var err error
-	if h.Addresses, err = service.AwaitReady(b.Context(), ready); err != nil {
-		b.Fatal(err)
-	}
+	h.Addresses = awaitReady(b, ready)
 	return h
 }
 

@@ -14,9 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
 // piChild is the program as a child process that speaks pi-server on its pipes.
@@ -35,7 +32,7 @@ var noListeners = []string{"--grpc-addr=", "--http-addr=", "--pi-addr="}
 func startChild(t *testing.T, settings []string, args ...string) *piChild {
 	t.Helper()
 	c := &piChild{t: t, cmd: program(t, args...), lines: make(chan string, 1024), logged: new(strings.Builder)}
-	c.cmd.Env = append(config.WithoutVariables(c.cmd.Env), settings...)
+	c.cmd.Env = append(withoutVariables(c.cmd.Env), settings...)
 	c.cmd.Stderr = c.logged
 	var err error
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
@@ -193,10 +190,7 @@ func TestAHubWithListenersOutlivesItsStdin(t *testing.T) {
 	server := startChild(t, []string{bashAllowed}, "serve", "--stdio", "--grpc-addr=", "--http-addr=127.0.0.1:0", "--pi-addr=", "--ready-file="+ready)
 	server.readUntil(`"server_ready"`)
 	server.in.Close()
-	at, err := service.AwaitReady(t.Context(), ready)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := awaitReady(t, ready)
 	bridge := func() *piChild { return startChild(t, nil, "stdio", "--hub", "http://"+at.HTTP) }
 
 	asks := bridge()

@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
 // readerPatience is how long one command of a page may take, or what it shows may take to come.
@@ -38,7 +36,7 @@ func newTerminal(t *testing.T, dir string, env []string, stdin bool, args ...str
 	t.Helper()
 	term := &terminal{cmd: exec.Command("/bin/sh", args...), ended: make(chan struct{}), changed: make(chan struct{})}
 	term.cmd.Dir = dir
-	term.cmd.Env = append(config.WithoutVariables(os.Environ()), runsProgram+"=1", "HOME="+dir, "GORACE=atexit_sleep_ms=0")
+	term.cmd.Env = append(withoutVariables(os.Environ()), runsProgram+"=1", "HOME="+dir, "GORACE=atexit_sleep_ms=0")
 	term.cmd.Env = append(term.cmd.Env, env...)
 	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	term.cmd.Stdout, term.cmd.Stderr = term, term

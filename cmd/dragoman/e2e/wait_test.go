@@ -26,7 +26,7 @@ import (
 func agentProgram(t *testing.T, env []string, args ...string) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
 	cmd := program(t, append([]string{"agent"}, args...)...)
-	cmd.Env = append(config.WithoutVariables(cmd.Env), env...)
+	cmd.Env = append(withoutVariables(cmd.Env), env...)
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -2,10 +2,12 @@ package command
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,8 +41,9 @@ func TestServeStopsIfStdinCannotBeOpened(t *testing.T) {
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v, want the error of stdin", err)
 	}
-	at, err := service.AwaitReady(t.Context(), settings.ReadyFile)
-	if err != nil {
+	var at service.Addresses
+	text, err := os.ReadFile(settings.ReadyFile)
+	if err := errors.Join(err, json.Unmarshal(text, &at)); err != nil {
 		t.Fatal(err)
 	}
 	if conn, err := net.Dial("tcp", at.HTTP); err == nil {

@@ -261,11 +261,6 @@ func UnknownVariables(environ []string) (lines []string) {
 	return lines
 }
 
-// WithoutVariables returns an environment without the variables of the program.
-func WithoutVariables(environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return strings.HasPrefix(v, VariablePrefix) })
-}
-
 // Variable returns the environment variable of a setting.
 func Variable(key string) string {
 	return VariablePrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))

@@ -1,11 +1,9 @@
 package service
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
-	"time"
 )
 
 // WriteReady writes the addresses that a process listens on to a file. The file appears
@@ -45,23 +43,4 @@ type Addresses struct {
 	Pi   string `json:"pi,omitempty"`
 	// PiSocket is the path of the Unix socket.
 	PiSocket string `json:"pi_socket,omitempty"`
-}
-
-// AwaitReady waits until a child has written its ready file.
-func AwaitReady(ctx context.Context, path string) (a Addresses, err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for {
-		b, err := os.ReadFile(path)
-		if err == nil {
-			return a, json.Unmarshal(b, &a)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return a, context.Cause(ctx)
-		}
-	}
 }

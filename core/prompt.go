@@ -1,0 +1,74 @@
+package core
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// Prompt returns the request as text, for an agent whose dialect has no words for its other parts: the content, and
+// below it each part under a heading, but for attachments and history. Structures are JSON in a fence. more are
+// further parts of the caller, which stand before the hints at the end:
+//
+//	Who is free on Friday?
+//
+//	Data:
+//	```json
+//	{"week":12}
+//	```
+func (r Request) Prompt(more ...string) string {
+	var parts []string
+	if r.Content != "" {
+		parts = append(parts, r.Content)
+	}
+	if n := r.Notice; n != nil {
+		heading := "Notice (no answer is expected): " + n.Topic
+		if n.Importance > ImportanceLow {
+			heading += fmt.Sprintf(" (importance: %s)", n.Importance)
+		}
+		parts = append(parts, heading)
+		if len(n.Data) > 0 {
+			parts = append(parts, Fenced("Data", "json", n.Data))
+		}
+	}
+	if len(r.Data) > 0 {
+		parts = append(parts, Fenced("Data", "json", r.Data))
+	}
+	if len(r.Context) > 0 {
+		parts = append(parts, Fenced("Context", "json", r.Context))
+	}
+	parts = append(parts, more...)
+	if r.Domain != "" {
+		parts = append(parts, "Domain: "+r.Domain)
+	}
+	if r.MaxTokens > 0 {
+		parts = append(parts, fmt.Sprintf("Answer in at most %d tokens.", r.MaxTokens))
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// Earlier returns turns of a conversation as a part of a prompt:
+// [{"role":"user","text":"..."},{"role":"assistant","agent":"a","text":"..."}] under a heading.
+func Earlier(turns []Turn) string {
+	type turn struct {
+		Role  string  `json:"role"`
+		Agent AgentID `json:"agent,omitempty"`
+		Text  string  `json:"text"`
+	}
+	all := make([]turn, len(turns))
+	for i, t := range turns {
+		all[i] = turn{t.Role.String(), t.Agent, t.Text}
+	}
+	return Fenced("Earlier in this conversation", "json", strictjson.Encode(all))
+}
+
+// Fenced returns text under a heading, in a fence longer than any run of backticks in it.
+func Fenced(heading, language string, text []byte) string {
+	fence := "```"
+	for bytes.Contains(text, []byte(fence)) {
+		fence += "`"
+	}
+	return heading + ":\n" + fence + language + "\n" + string(text) + "\n" + fence
+}
