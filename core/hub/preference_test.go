@@ -9,7 +9,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -113,7 +112,7 @@ func TestARequestForAnAgentFallsBackAsItsCardSays(t *testing.T) {
 
 func TestAgentsThatARequesterMayNotAskArePassedOverAsIfTheyWereNotThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: policy.Rules{Ask: map[string][]core.AgentID{"r": {"c"}}}})}
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Authorizer: notAsking(t, "r", "a")})}
 		g.agent("a", able)
 		g.agent("c", able)
 		asker := g.connect("r")
