@@ -87,7 +87,7 @@ var table = []row{
 	{from: []string{"core/quota"}, own: append([]string{"core"}, leaves...), lib: []string{"golang.org/x/time/rate"}},
 	{from: []string{"core/recorder"}, own: append([]string{"core", "core/journal", "core/policy", "core/quota", "core/redact", "core/task", "core/usage"}, leaves...)},
 	{from: []string{"core/hub"}, own: engine},
-	{from: []string{"core/coretest/..."}, own: engine, lib: append([]string{"github.com/rogpeppe/go-internal", "google.golang.org/protobuf"}, proving...)},
+	{from: []string{"core/coretest/..."}, own: append([]string{"core/host"}, engine...), lib: append([]string{"github.com/rogpeppe/go-internal", "google.golang.org/protobuf"}, proving...)},
 
 	{
 		from: []string{"transports/grpcserver/..."},

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-const addressHelp = `An agent id, several in order of preference as A,B, capability:NAME (or capability:A,B), domain:NAME, or * for whoever is free.`
+const addressHelp = `An agent id, ids in order of preference (A,B), capability:NAME (or capability:A,B), domain:NAME, or * for whoever is free.`
 
 // The names of the tools that open tasks.
 const (

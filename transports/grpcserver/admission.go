@@ -28,7 +28,7 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (_ context.Context, er
 		if !known {
 			method = unknownMethod
 		}
-		conn := peerOf(ctx)
+		conn, _ := peerOf(ctx)
 		admitted, err := s.admit(ctx, method)
 		if err != nil {
 			conn.refuse()

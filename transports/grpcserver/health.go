@@ -60,7 +60,7 @@ func answering[In, Out any, PIn interface {
 
 // watchHealth is the handler of Watch.
 func (s *Server) watchHealth(_ any, ss grpc.ServerStream) error {
-	conn := peerOf(ss.Context())
+	conn, _ := peerOf(ss.Context())
 	defer conn.watches.Add(-1)
 	defer s.watches.Add(-1)
 	if all, here := s.watches.Add(1), conn.watches.Add(1); all > maxWatches || here > maxWatchesOfConn {

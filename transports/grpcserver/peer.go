@@ -19,7 +19,8 @@ const maxRefusals = 32
 // PeerCertificates returns the verified chain of the client certificate of a call, leaf first;
 // nil without one. ctx is that of the call, in Options.Admit too.
 func PeerCertificates(ctx context.Context) []*x509.Certificate {
-	if info, ok := peerOf(ctx).AuthInfo.(credentials.TLSInfo); ok && len(info.State.VerifiedChains) > 0 {
+	at, _ := peerOf(ctx)
+	if info, ok := at.AuthInfo.(credentials.TLSInfo); ok && len(info.State.VerifiedChains) > 0 {
 		return info.State.VerifiedChains[0]
 	}
 	return nil
@@ -27,7 +28,10 @@ func PeerCertificates(ctx context.Context) []*x509.Certificate {
 
 // Proven reports whether Options.Admit has admitted an earlier call of the connection. ctx is
 // that of a call.
-func Proven(ctx context.Context) bool { return peerOf(ctx).IsProven() }
+func Proven(ctx context.Context) bool {
+	at, ok := peerOf(ctx)
+	return ok && at.IsProven()
+}
 
 // peerInfo is what a call knows of its connection.
 type peerInfo struct {
@@ -49,10 +53,12 @@ func (c *connection) refuse() {
 	}
 }
 
-// peerOf returns the connection of a call.
-func peerOf(ctx context.Context) peerInfo {
-	from, _ := peer.FromContext(ctx)
-	return from.AuthInfo.(peerInfo) // made by ServerHandshake
+// peerOf returns the connection of a call, as ServerHandshake has made it known; false if ctx is not that of a call.
+func peerOf(ctx context.Context) (info peerInfo, ok bool) {
+	if from, is := peer.FromContext(ctx); is {
+		info, ok = from.AuthInfo.(peerInfo)
+	}
+	return info, ok
 }
 
 // limited is a listener within the limits of a server.

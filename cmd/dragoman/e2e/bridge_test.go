@@ -33,19 +33,19 @@ func TestTheACPBridgeWaitsForPendingAnswersOnly(t *testing.T) {
 		lines string
 		want  []string // in this order
 	}{
-		"hello":                  {`{"v":1,"id":"h","kind":"hello","payload":{"protocol_versions":[1]}}`, []string{`"kind":"hello","ref":"h"`}},
-		"subscribe":              {`{"v":1,"id":"s","kind":"subscribe","payload":{"topics":["a.*"]}}`, []string{`"kind":"ack","ref":"s"`}},
-		"unsubscribe":            {`{"v":1,"id":"u","kind":"unsubscribe","payload":{}}`, []string{`"kind":"ack","ref":"u"`}},
-		"no id":                  {`{"v":1,"kind":"discover"}`, []string{`"kind":"error","ref":null`, "has no id"}},
-		"a key twice":            {`{"v":1,"id":"a","id":"b","kind":"discover"}`, []string{`"kind":"error"`}},
-		"a key in capitals":      {`{"v":1,"ID":"a","kind":"discover"}`, []string{`"kind":"error","ref":"a"`}},
-		"half an envelope":       {`{"v":1,"id":"a","kind":"query"`, []string{`"kind":"error","ref":"a"`}},
-		"a notify for nobody":    {`{"v":1,"id":"n","kind":"notify","to":"nobody","payload":{"topic":"t"}}`, []string{`"kind":"error","ref":"n"`}},
-		"a kind of its own":      {`{"v":1,"id":"k","kind":"dance"}`, []string{`"kind":"error","ref":"k"`}},
-		"the same twice":         {`{"v":1,"id":"d","kind":"discover"}` + "\n" + `{"v":1,"id":"d","kind":"discover"}`, []string{`"kind":"capabilities","ref":"d"`}},
-		"too long":               {long, []string{`"kind":"error","ref":"long"`, "message of 1500073 bytes is over the limit of 1000000: send less"}},
-		"too long, then a query": {long + "\n" + `{"v":1,"id":"q","kind":"query","to":"actor","payload":{"question":"say ` + key + `"}}`, []string{`"code":"too_large"`, `"kind":"response","ref":"q"`, shortAnswer(key)}},
-		"not UTF-8":              {"{\"v\":1,\"id\":\"\xff\"}\n" + `{"v":1,"id":"p","kind":"ping"}`, []string{`"code":"invalid_envelope"`, "is not UTF-8", `"kind":"pong","ref":"p"`}},
+		"hello":                     {`{"v":1,"id":"h","kind":"hello","payload":{"protocol_versions":[1]}}`, []string{`"kind":"hello","ref":"h"`}},
+		"subscribe":                 {`{"v":1,"id":"s","kind":"subscribe","payload":{"topics":["a.*"]}}`, []string{`"kind":"ack","ref":"s"`}},
+		"unsubscribe":               {`{"v":1,"id":"u","kind":"unsubscribe","payload":{}}`, []string{`"kind":"ack","ref":"u"`}},
+		"no id":                     {`{"v":1,"kind":"discover"}`, []string{`"kind":"error","ref":null`, "has no id"}},
+		"a key twice":               {`{"v":1,"id":"a","id":"b","kind":"discover"}`, []string{`"kind":"error"`}},
+		"a key in capitals":         {`{"v":1,"ID":"a","kind":"discover"}`, []string{`"kind":"error","ref":"a"`}},
+		"half an envelope":          {`{"v":1,"id":"a","kind":"query"`, []string{`"kind":"error","ref":"a"`}},
+		"a notify for nobody":       {`{"v":1,"id":"n","kind":"notify","to":"nobody","payload":{"topic":"t"}}`, []string{`"kind":"error","ref":"n"`}},
+		"a kind of its own":         {`{"v":1,"id":"k","kind":"dance"}`, []string{`"kind":"error","ref":"k"`}},
+		"the same twice":            {`{"v":1,"id":"d","kind":"discover"}` + "\n" + `{"v":1,"id":"d","kind":"discover"}`, []string{`"kind":"capabilities","ref":"d"`}},
+		"too long":                  {long, []string{`"kind":"error","ref":"long"`, "message of 1500073 bytes is over the limit of 1000000: send less"}},
+		"too long and then a query": {long + "\n" + `{"v":1,"id":"q","kind":"query","to":"actor","payload":{"question":"say ` + key + `"}}`, []string{`"code":"too_large"`, `"kind":"response","ref":"q"`, shortAnswer(key)}},
+		"not UTF-8":                 {"{\"v\":1,\"id\":\"\xff\"}\n" + `{"v":1,"id":"p","kind":"ping"}`, []string{`"code":"invalid_envelope"`, "is not UTF-8", `"kind":"pong","ref":"p"`}},
 		"a streamed answer": {
 			`{"v":1,"id":"h2","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}` + "\n" +
 				`{"v":1,"id":"b","kind":"query","to":"actor","payload":{"question":"burst ` + key + `"}}`,
