@@ -141,11 +141,7 @@ func (c *choice) mayHave(e *roster.Entry, about policy.Object) error {
 func (c *choice) considerLocal(e *roster.Entry) roster.Verdict {
 	h, j := c.engine, c.job
 	s := sessionOf(e.Member)
-	if c.away || j.triedBy(s) {
-		return roster.Continue
-	}
-	if j.To().Reach() == core.ReachPreference && s.busy != nil && time.Now().Before(s.busy.until) {
-		c.refused = s.busy.why
+	if c.away || j.triedBy(s) || c.passesOver(s) {
 		return roster.Continue
 	}
 	if e.Child != nil && e.Child.State == core.ChildFailed {
@@ -168,6 +164,16 @@ func (c *choice) considerLocal(e *roster.Entry) roster.Verdict {
 		return roster.SkipWorse // worse agents have no free slot either
 	}
 	return roster.Continue
+}
+
+// passesOver reports whether an agent is one of several that are preferred in an order, and has said that it wants
+// nothing until later.
+func (c *choice) passesOver(s *Session) bool {
+	if c.job.To().Reach() != core.ReachPreference || s.busy == nil || !time.Now().Before(s.busy.until) {
+		return false
+	}
+	c.refused = s.busy.why
+	return true
 }
 
 // mayAsk returns a not_authorized Fault unless the principal may ask the agent.

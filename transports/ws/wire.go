@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -87,7 +88,7 @@ func (w *wire) beginOrKeep(frame []byte) (begun bool) {
 func (w *wire) endWrite() {
 	for {
 		w.keepMu.Lock()
-		kept := append(w.kept[0], w.kept[1]...)
+		kept := slices.Concat(w.kept[0], w.kept[1])
 		if w.kept = [2][]byte{}; len(kept) == 0 {
 			<-w.writing
 		}

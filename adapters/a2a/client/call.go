@@ -137,17 +137,24 @@ func (a *Agent) doAt(ctx context.Context, r *remote, end endpoint, c call) (resp
 		a.answered()
 	}
 	result, err := resultOf(end, resp.StatusCode, text)
+	return response{end: end, result: result}, a.explained(r, what, resp, err)
+}
+
+// explained returns the error of a request that was answered, nil for none.
+func (a *Agent) explained(r *remote, what string, resp *http.Response, err error) error {
 	var own *wire.Error
 	switch {
 	case err == nil:
+		return nil
 	case resp.StatusCode == http.StatusTooManyRequests:
-		err = rateLimited(what, resp.Header, reason(err))
+		return rateLimited(what, resp.Header, reason(err))
 	case !errors.As(err, &own):
-		err = core.NewFault(core.CodeInternal, "%s answered what A2A %s does not have (status %d, %s): %s", what, wire.Version, resp.StatusCode, short(media), reason(err))
+		return core.NewFault(core.CodeInternal, "%s answered what A2A %s does not have (status %d, %s): %s",
+			what, wire.Version, resp.StatusCode, short(resp.Header.Get("Content-Type")), reason(err))
 	case own.Status == http.StatusUnauthorized, own.Status == http.StatusForbidden:
-		err = a.denied(r, "a request to "+what, own.Status, reason(err)).Because(err)
+		return a.denied(r, "a request to "+what, own.Status, reason(err)).Because(err)
 	}
-	return response{end: end, result: result}, err
+	return err
 }
 
 // rateLimited returns the Fault of a request that was refused with 429, with when to come again (RFC 9110,
