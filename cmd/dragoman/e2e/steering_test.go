@@ -49,7 +49,7 @@ func TestApprovalsAreDecidedFromTheCommandLine(t *testing.T) {
 		h.wantOutput(t, command.ExitFailed, "has ended", "approve", asked, key)
 		h.wantOutput(t, command.ExitFailed, "nothing of the task waits", "deny", asked)
 	}
-	h.wantOutput(t, command.ExitUsage, "TASK is missing: write 'dragoman approve TASK [CALL]", "approve")
+	h.wantOutput(t, command.ExitUsage, "TASK is missing: write 'dragoman approve [TASK [CALL]]", "approve")
 }
 
 func TestContextIsInjectedFromTheCommandLine(t *testing.T) {

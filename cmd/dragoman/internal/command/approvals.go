@@ -48,43 +48,53 @@ func timeLeft(until time.Time) string {
 func approveCommand(io Streams) *cobra.Command {
 	var all bool
 	c := decisionCommand(io, true, &all)
-	c.Use, c.Short = "approve TASK [CALL]", "Approve a tool call"
+	c.Use, c.Short = "approve [TASK [CALL]]", "Approve a tool call"
 	c.Long = `Approve a tool call that waits for approval, or with --all every call of the task,
 later ones included. A call has to wait: nothing can be approved in advance. CALL may
-be left out if only one call of the task waits; 'dragoman approvals' lists both.`
+be left out if only one call of the task waits; 'dragoman approvals' lists both.
+
+At a terminal, without TASK, each call that waits is shown, and you are asked.`
 	c.Flags().BoolVar(&all, "all", false, "approve the call that waits and every later one of the task")
 	return c
 }
 
 func denyCommand(io Streams) *cobra.Command {
 	c := decisionCommand(io, false, new(bool))
-	c.Use, c.Short = "deny TASK [CALL]", "Deny a tool call"
+	c.Use, c.Short = "deny [TASK [CALL]]", "Deny a tool call"
 	c.Long = `Deny a tool call that waits for approval. The task continues without it. CALL may be
-left out if only one call of the task waits; 'dragoman approvals' lists both.`
+left out if only one call of the task waits; 'dragoman approvals' lists both.
+
+At a terminal, without TASK, each call that waits is shown, and you are asked.`
 	return c
 }
 
 // decisionCommand is the command approve or deny.
 func decisionCommand(io Streams, approved bool, all *bool) *cobra.Command {
 	var reason, input string
-	c := &cobra.Command{Args: cobra.RangeArgs(1, 2)}
+	var noInput bool
+	c := &cobra.Command{}
 	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.Args = orAsked(to, &noInput, cobra.RangeArgs(1, 2))
 	c.ValidArgsFunction = inOrder(fromHub(to, pendingTasks), fromHub(to, pendingCalls))
 	c.Flags().StringVar(&reason, "reason", "", "`text` with the reason, which the task keeps")
 	c.Flags().StringVar(&input, "input-sha256", "", "`SHA-256` of the input that you read: nothing is decided if the agent asks for another by now")
+	noInputFlag(c.Flags(), &noInput)
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		hub, id, call := to.client(), core.TaskID(args[0]), ""
+		hub := to.client()
+		if len(args) == 0 {
+			if err := refuseFlags(c, "without TASK", "input-sha256"); err != nil {
+				return err
+			}
+			return decideCalls(c.Context(), to, decisions{hub: hub, all: *all, reason: reason, tell: true})
+		}
+		id, call := core.TaskID(args[0]), ""
 		if len(args) > 1 {
 			call = args[1]
 		} else if call, err = pendingCall(c.Context(), hub, id, input, *all); err != nil {
 			return err
 		}
-		var d core.ApprovalDecided
-		body := map[string]any{"id": call, "approved": approved, "all": *all, "reason": reason}
-		if input != "" {
-			body["input_sha256"] = input
-		}
-		if err := hub.Post(c.Context(), client.TaskPath(id, "decisions"), body, &d); err != nil {
+		d, err := decide(c.Context(), hub, id, map[string]any{"id": call, "approved": approved, "all": *all, "reason": reason}, input)
+		if err != nil {
 			return lookAgain(err)
 		}
 		return to.print(d, verdict(d))

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,7 +31,7 @@ func askCommand(io Streams) *cobra.Command {
 	var a client.TaskRequest
 	var data string
 	var files []string
-	var thinking bool
+	var thinking, noInput bool
 	c := &cobra.Command{
 		Use: "ask TO [WORD...]", Short: "Ask an agent and print its answer as it arrives",
 		Long: `Ask an agent and print its answer as it arrives. TO is an agent id, capability:NAME
@@ -44,9 +42,11 @@ reads a file. A question that begins with @ is written with @@. --data takes @FI
 too; with --data @- and no words, the data alone is sent. The hub's limits.request_bytes says
 how long a question may be, attachments included.
 
-At a terminal (stderr, without --json) the questions that agents ask people for this task
-are shown as well, with the command that answers them. Elsewhere such a question fails at
-once, unless somebody has the console open or has just run 'dragoman questions'.
+At a terminal, without --json, one line shows what the agent does, and what waits for you
+is decided there: tool calls that want approval, and the questions that agents ask people
+for this task. With --no-input, and where stdin is no terminal, the command that decides is
+shown instead. Where stderr is none either, such a question fails at once, unless somebody
+has the console open or has just run 'dragoman questions'.
 
 The first interrupt cancels the task and waits for its end, the second one exits.
 Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
@@ -67,6 +67,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 	wait := waitFlag(f, "a hub or an agent")
 	f.Lookup("wait").Usage += "; --timeout begins after that"
 	f.BoolVar(&thinking, "thinking", false, "print the agent's thinking and tool calls on stderr")
+	noInputFlag(f, &noInput)
 	completeFlag(c, "thread", fromHub(to, threadIDs))
 	completeFlag(c, "data", completeAtFile)
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
@@ -93,7 +94,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 		}
 		keep := false
 		a.Keep = &keep
-		return ask(c.Context(), to, a, *wait, thinking)
+		return ask(c.Context(), to, a, *wait, thinking, noInput)
 	}
 	return c
 }
@@ -124,77 +125,22 @@ func deadline(c *cobra.Command, timeout time.Duration) (int64, error) {
 
 // ask opens a task and prints its events until it ends. It waits up to wait for a hub or an
 // agent that is not running yet.
-func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Duration, thinking bool) error {
-	hub := to.client()
-	var cancelling sync.WaitGroup
-	defer cancelling.Wait()
-	ctx, leave := context.WithCancelCause(ctx)
-	defer leave(nil)
-	opened := make(chan core.TaskID, 1)
-	var cancelled atomic.Bool // by this command
-	stop := onInterrupt(func(nth int) {
-		if nth > 1 {
-			leave(errLeft)
-			return
-		}
-		select {
-		case id := <-opened:
-			fmt.Fprintln(to.Err, "cancelling: interrupt again to leave")
-			cancelling.Go(func() { cancelled.Store(interruptTask(ctx, hub, id, to.Err)) })
-		default:
-			leave(errLeft)
-		}
-	})
+func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Duration, thinking, noInput bool) error {
+	t := newTalk(to, thinking)
+	if to.attended(noInput) {
+		t.attend(newPlainTerminal(to.In.(*os.File), to.Err))
+		defer t.terminal.close()
+	}
+	u := t.begin(ctx)
+	defer onInterrupt(u.interrupt)()
+	ctx, stop := context.WithCancel(ctx)
+	var decided sync.WaitGroup
+	defer decided.Wait()
 	defer stop()
-
-	arrival := client.NewRetry(wait, client.IsAbsent, func(err error) { fmt.Fprintf(to.Err, "[waiting up to %s: %s]\n", config.FormatTime(wait), inLine(err)) })
-	err := arrival.Do(ctx, func() error { return noteThread(ctx, hub, a.Thread, to.Err) })
-	p := &printer{io: to.Streams, again: to.again(), json: to.json, thinking: thinking}
-	asks := &questionNotes{hub: hub, again: to.again(), note: p.note}
-	hub.Header = http.Header{}
-	reads := !to.json && isTerminal(to.Err)
-	if reads {
-		hub.Header.Set(questionsHeader, "read")
-		defer asks.stop()
+	if t.desk != nil {
+		decided.Go(func() { t.takeLines(ctx) })
 	}
-	if wait > 0 {
-		hub.Header.Set(asksHeader, "again")
-	}
-	var resp *http.Response
-	if err == nil {
-		resp, err = openTask(ctx, hub, a, arrival, wait > 0) //nolint:bodyclose // follow closes it
-	}
-	switch {
-	case errors.Is(context.Cause(ctx), errLeft):
-		return &exit{ExitInterrupted, errLeft}
-	case err != nil:
-		return err
-	}
-	event, stopNote := noteQuiet(ctx, hub, a.To, p.note)
-	err = client.Follow(resp, func(l client.Line, raw []byte) error {
-		event(l)
-		if b, ok := l.Body.(core.Opened); ok {
-			opened <- b.Task
-			if reads {
-				asks.begin(ctx, cmp.Or(b.Request.Thread, core.ThreadID(b.Task)))
-			}
-		}
-		return p.print(l, raw)
-	})
-	stopNote()
-	asks.stop()
-	cancelling.Wait() // the end may overtake the answer to the cancel
-	switch {
-	case errors.Is(context.Cause(ctx), errLeft):
-		return &exit{ExitInterrupted, errLeft}
-	case err != nil || p.end == nil:
-		p.breakLine()
-		if p.task == "" {
-			return client.CutOff(err, "no event of the task was received: 'dragoman tail' shows what the hub does")
-		}
-		return client.CutOff(err, client.TailHint(p.task))
-	}
-	return p.outcome(cancelled.Load())
+	return u.run(a, wait)
 }
 
 // interruptTask cancels a task, and reports whether the hub has taken that.

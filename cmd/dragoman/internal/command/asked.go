@@ -25,11 +25,14 @@ const (
 	asksHeader = "Dragoman-Asks"
 )
 
-// questionNotes prints what agents ask people for the tasks of a thread, and for what these have caused.
+// questionNotes shows what agents ask people for the tasks of a thread, and for what these have caused.
 type questionNotes struct {
 	hub   *client.Client
 	again string // the flag that names the hub in another command
 	note  func(text string)
+
+	desk      *desk // where they are answered in place of the notes; nil for notes
+	decisions decisions
 
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -47,14 +50,8 @@ func (n *questionNotes) begin(ctx context.Context, thread core.ThreadID) {
 			if errors.As(err, new(client.Refusal)) {
 				return
 			}
-			open := map[string]bool{}
-			for _, q := range list.Questions {
-				if open[q.ID] = true; !shown[q.ID] {
-					n.note(asked(q, n.again))
-				}
-			}
 			if err == nil {
-				shown = open
+				shown = n.show(list.Questions, shown)
 			}
 			if len(list.Missing) > 0 && !told {
 				told = true
@@ -67,6 +64,27 @@ func (n *questionNotes) begin(ctx context.Context, thread core.ThreadID) {
 			}
 		}
 	})
+}
+
+// show shows the open questions that were not shown before, and returns all that are open.
+func (n *questionNotes) show(list []question.Question, before map[string]bool) (open map[string]bool) {
+	open = map[string]bool{}
+	for _, q := range list {
+		open[q.ID] = true
+	}
+	if n.desk != nil {
+		n.desk.settle(func(id string) bool { return before[id] && !open[id] })
+	}
+	for _, q := range list {
+		switch {
+		case before[q.ID]:
+		case n.desk != nil:
+			n.desk.put(n.decisions.question(q))
+		default:
+			n.note(asked(q, n.again))
+		}
+	}
+	return open
 }
 
 // stop ends the notes, and waits for that. It may be called more than once.

@@ -87,7 +87,7 @@ func listAudit(ctx context.Context, to *hubFlags, of string, w auditWanted) erro
 	defer p.end()
 	hub, err := to.client().Audit(ctx, of, func(raw []byte) error {
 		if read++; read%1000 == 0 {
-			p.say("reading the audit: %d entries", read)
+			p.say("reading the audit", fmt.Sprintf("%d entries", read))
 		}
 		var l audit.Line
 		if json.Unmarshal(raw, &l) != nil || !w.has(l) { // one that was cut off by a kill: --verify says what of it
@@ -169,7 +169,7 @@ func verifyAudit(ctx context.Context, to *hubFlags, of string) error {
 	defer p.end()
 	hub, err := to.client().Audit(ctx, of, func(line []byte) error {
 		if broken = chain.Next(line); chain.Lines%1000 == 0 {
-			p.say("checking the audit: %d entries", chain.Lines)
+			p.say("checking the audit", fmt.Sprintf("%d entries", chain.Lines))
 		}
 		return broken
 	})

@@ -7,7 +7,7 @@ var NewLog = newLog
 var StartProgress = startProgress
 
 // Say sets what is shown, and End takes it away.
-func (p *progress) Say(format string, args ...any) { p.say(format, args...) }
+func (p *progress) Say(what, with string) { p.say(what, with) }
 
 // End takes the line away.
 func (p *progress) End() { p.end() }

@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -15,8 +16,10 @@ import (
 //
 // It is safe for concurrent use: notes come from other goroutines.
 type printer struct {
-	io             Streams
+	out, err       io.Writer
+	screen         bool // out is a terminal
 	json, thinking bool
+	decides        bool   // what waits for approval is put before a person, not told
 	again          string // the flag that names the hub in another command
 	task           core.TaskID
 
@@ -37,7 +40,7 @@ func (p *printer) print(l client.Line, raw []byte) error {
 		p.task = b.Task
 	}
 	if p.json {
-		_, err := fmt.Fprintln(p.io.Out, jsonText(raw))
+		_, err := fmt.Fprintln(p.out, jsonText(raw))
 		return err
 	}
 	if l.Gap != nil {
@@ -51,7 +54,7 @@ func (p *printer) show(body core.Body) error {
 	switch b := body.(type) {
 	case core.Text:
 		p.printed, p.newline = true, strings.HasSuffix(b.Text, "\n")
-		_, err := fmt.Fprint(p.io.Out, p.shown(b.Text))
+		_, err := fmt.Fprint(p.out, p.shown(b.Text))
 		return err
 	case core.File:
 		p.notef("[file %s, %s, %d bytes: --json has it]", visible(b.Name), visible(orDash(b.MediaType)), len(b.Data))
@@ -62,6 +65,9 @@ func (p *printer) show(body core.Body) error {
 		}
 		p.notef("[%s failed: %s; trying another]", visible(string(b.Agent)), visible(b.Fault.Message))
 	case core.ApprovalRequested:
+		if p.decides {
+			break
+		}
 		call := strings.TrimPrefix(p.again+" ", " ") + decisionArgs(p.task, b.ID, b.InputSHA256)
 		p.notef("[%s waits for approval: %s; 'dragoman approve %[3]s' or 'dragoman deny %[3]s' decides]", visible(b.Name), visible(b.Input), call)
 	case core.ApprovalDecided:
@@ -93,15 +99,15 @@ func (p *printer) note(text string) {
 
 // notef is note. At a terminal it begins a line of its own. Callers hold mu.
 func (p *printer) notef(format string, args ...any) {
-	if isTerminal(p.io.Out) {
+	if p.screen {
 		p.breakLine()
 	}
-	fmt.Fprintf(p.io.Err, format+"\n", args...)
+	fmt.Fprintf(p.err, format+"\n", args...)
 }
 
 // shown returns an agent's text as a terminal may show it; elsewhere it stays as it is.
 func (p *printer) shown(text string) string {
-	if !isTerminal(p.io.Out) {
+	if !p.screen {
 		return text
 	}
 	before := p.last
@@ -114,11 +120,11 @@ func (p *printer) shown(text string) string {
 func (p *printer) done(b core.Done) error {
 	switch {
 	case !p.printed && b.Text != "":
-		fmt.Fprintln(p.io.Out, p.shown(strings.TrimSuffix(b.Text, "\n")))
+		fmt.Fprintln(p.out, p.shown(strings.TrimSuffix(b.Text, "\n")))
 	case !p.printed && len(b.Data) > 0:
-		fmt.Fprintln(p.io.Out, jsonText(b.Data))
+		fmt.Fprintln(p.out, jsonText(b.Data))
 	case p.printed && !p.newline:
-		fmt.Fprintln(p.io.Out)
+		fmt.Fprintln(p.out)
 	}
 	return nil
 }
@@ -154,7 +160,7 @@ func (p *printer) outcome(interrupted bool) error {
 // breakLine ends the line of an unfinished answer.
 func (p *printer) breakLine() {
 	if p.printed && !p.newline {
-		fmt.Fprintln(p.io.Out)
+		fmt.Fprintln(p.out)
 		p.newline = true
 	}
 }

@@ -21,14 +21,14 @@ func TestLongWorkIsShownOnATerminal(t *testing.T) {
 		elsewhere := command.StartProgress(&file, "elsewhere")
 		long := command.StartProgress(tty, "row 1")
 		time.Sleep(2400 * time.Millisecond)
-		long.Say("row %d\x1b", 2)
+		long.Say("row", "2\x1b")
 		time.Sleep(200 * time.Millisecond)
 		long.End()
 		long.End()
 		elsewhere.End()
 	})
 	const cleared = "\r\x1b[K"
-	if got, want := shown(), cleared+"row 1 (2s)"+cleared+"row 2\\x1b (3s)"+cleared; got != want || file.Len() > 0 {
+	if got, want := shown(), cleared+"row 1 · 2 s"+cleared+"row · 3 s · 2\\x1b"+cleared; got != want || file.Len() > 0 {
 		t.Errorf("got %q on the terminal and %q elsewhere, want %q and nothing", got, file.String(), want)
 	}
 }

@@ -2,9 +2,7 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -73,13 +71,9 @@ func noQuestion(id string) error {
 
 // howToAnswer returns a command that answers a question; hub is its flag that names the hub, with a blank before, or "".
 func howToAnswer(q question.Question, hub string) string {
-	var form struct{ Properties map[string]json.RawMessage }
-	if q.Form != nil {
-		_ = json.Unmarshal(q.Form.Schema, &form) // what cannot be read is asked in words
-	}
 	answer := "OPTION"
 	switch declines := len(q.Options) == 1 && q.Form != nil && q.Options[0].Label == q.Form.Decline; {
-	case len(form.Properties) > 1:
+	case fieldsOf(q) > 1:
 		answer = `"FIELD: VALUE"...`
 	case len(q.Options) == 0, declines:
 		answer = "--text TEXT"
@@ -104,21 +98,24 @@ func linesOf(q question.Question) string {
 
 func answerCommand(io Streams) *cobra.Command {
 	var text, content string
-	var dismiss bool
+	var dismiss, noInput bool
 	c := &cobra.Command{
-		Use: "answer QUESTION [OPTION...]", Short: "Answer a question of an agent",
+		Use: "answer [QUESTION [OPTION...]]", Short: "Answer a question of an agent",
 		Long: `Answer a question of an agent with one of its options, with several if the question
 accepts that, with your own text (--text), or both. A question with several fields takes a
 "field: value" for each; --content takes the JSON object that its form describes. An answer
 that does not fit is refused, and the question stays open. 'dragoman questions' lists the
-questions, and shows one.`,
+questions, and shows one.
+
+At a terminal, without QUESTION, each open question is shown, and you are asked.`,
 		Example: `  dragoman answer 0198f3c2-... Friday
   dragoman answer 0198f3c2-... --text "none of these"
   dragoman answer 0198f3c2-... "name: Ann" "seats: 2"`,
-		Args: cobra.MinimumNArgs(1),
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.Args = orAsked(to, &noInput, cobra.MinimumNArgs(1))
 	c.ValidArgsFunction = fromHub(to, questionIDs)
+	noInputFlag(c.Flags(), &noInput)
 	c.Flags().StringVar(&text, "text", "", "answer with this `text`, or that of @file")
 	c.Flags().StringVar(&content, "content", "", "answer a form with this `JSON` object, or that of @file")
 	c.Flags().BoolVar(&dismiss, "dismiss", false, "refuse to answer")
@@ -128,6 +125,12 @@ questions, and shows one.`,
 		if err := refuseEmpty(c, "text", "content"); err != nil {
 			return err
 		}
+		if len(args) == 0 {
+			if err := refuseFlags(c, "without QUESTION", "text", "content", "dismiss"); err != nil {
+				return err
+			}
+			return answerHere(c.Context(), to, decisions{hub: to.client(), tell: true})
+		}
 		answer := core.Reply{Question: args[0], Selected: args[1:], Dismissed: dismiss}
 		err := readAnswer(&answer, text, content, io)
 		if err == nil && content == "" && !dismiss {
@@ -136,12 +139,8 @@ questions, and shows one.`,
 		if err != nil {
 			return err
 		}
-		var outcome question.Outcome
-		body := map[string]any{"selected": answer.Selected, "custom_text": answer.Text, "dismissed": dismiss}
-		if answer.Content != nil {
-			body = map[string]any{"content": answer.Content}
-		}
-		if err := to.client().Post(c.Context(), "/v1/questions/"+url.PathEscape(args[0])+"/answer", body, &outcome); err != nil {
+		outcome, err := sendAnswer(c.Context(), to.client(), answer)
+		if err != nil {
 			return err
 		}
 		return to.print(outcome, fmt.Sprint(outcome))
@@ -172,11 +171,10 @@ func fillIn(ctx context.Context, hub *client.Client, answer *core.Reply) (err er
 		return err
 	}
 	i := slices.IndexFunc(list.Questions, func(q question.Question) bool { return q.ID == answer.Question })
-	if i < 0 || list.Questions[i].Form == nil || slices.Contains(answer.Selected, list.Questions[i].Form.Decline) {
+	if i < 0 {
 		return nil
 	}
-	answer.Content, err = question.Content(*list.Questions[i].Form, question.Outcome{Selected: answer.Selected, Text: answer.Text})
-	if err != nil {
+	if err = readForm(list.Questions[i], answer); err != nil {
 		return fmt.Errorf("the answer does not fit: %s; 'dragoman questions %s' shows what is asked", visible(err.Error()), quoted(answer.Question))
 	}
 	return nil

@@ -15,6 +15,8 @@ import (
 	"time"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
@@ -22,8 +24,9 @@ import (
 
 // screen is a terminal and what it was shown.
 type screen struct {
-	tty  *os.File
-	read chan struct{} // closed once all was read that the terminal was shown
+	tty    *os.File
+	person *os.File      // who types
+	read   chan struct{} // closed once all was read that the terminal was shown
 
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -58,6 +61,32 @@ func (s *screen) await(t *testing.T, pattern string) []string {
 	}
 }
 
+// types types a text.
+func (s *screen) types(t *testing.T, text string) {
+	t.Helper()
+	if _, err := s.person.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// resize sets the size of the terminal.
+func (s *screen) resize(t *testing.T, width, height uint16) {
+	t.Helper()
+	if err := unix.IoctlSetWinsize(int(s.person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: width, Row: height}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runs runs a command line whose streams are all the terminal. Its exit code comes once the command has ended.
+func (s *screen) runs(t *testing.T, args ...string) (code chan int) {
+	code = make(chan int, 1)
+	go func() {
+		code <- command.Run(t.Context(), args, command.Streams{In: s.tty, Out: s.tty, Err: s.tty})
+		_, _ = s.person.WriteString("\n") // ends the last read of the terminal
+	}()
+	return code
+}
+
 // shown closes the terminal and returns what it was shown.
 func (s *screen) shown() string {
 	_ = s.tty.Close()
@@ -82,7 +111,8 @@ func newScreen(t *testing.T) *screen {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &screen{tty: tty, read: make(chan struct{}), more: make(chan struct{})}
+	t.Cleanup(func() { _ = tty.Close() })
+	s := &screen{tty: tty, person: keeper, read: make(chan struct{}), more: make(chan struct{})}
 	go func() {
 		defer close(s.read)
 		_, _ = io.Copy(s, keeper) // until the terminal is closed

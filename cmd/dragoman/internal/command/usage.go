@@ -127,16 +127,22 @@ func bar(n, most int64, room int) string {
 	return text
 }
 
-// widthOf returns the width of the terminal.
+// widthOf returns the width of a terminal.
 func widthOf(w any) int {
-	const usual = 80
+	width, _ := sizeOf(w)
+	return width
+}
+
+// sizeOf returns the columns and rows of a terminal.
+func sizeOf(w any) (width, height int) {
+	const usualWidth, usualHeight = 80, 24
 	f, ok := w.(*os.File)
 	if !ok {
-		return usual
+		return usualWidth, usualHeight
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || width <= 0 {
-		return usual
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 || height <= 0 {
+		return usualWidth, usualHeight
 	}
-	return width
+	return width, height
 }
