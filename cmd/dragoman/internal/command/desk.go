@@ -121,7 +121,11 @@ func (d *desk) take(ctx context.Context, line typed) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	m := d.first()
-	if m == nil || !line.at.After(d.shown) {
+	switch {
+	case m == nil:
+		return
+	case !line.at.After(d.shown):
+		d.show("", m)
 		return
 	}
 	word := strings.TrimSpace(line.text)

@@ -49,6 +49,13 @@ func (p *printer) print(l client.Line, raw []byte) error {
 	return p.show(l.Body)
 }
 
+// id returns the id of the task, once it is known.
+func (p *printer) id() core.TaskID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.task
+}
+
 // show prints what a person is shown of an event, which may be nil. Callers hold mu.
 func (p *printer) show(body core.Body) error {
 	switch b := body.(type) {

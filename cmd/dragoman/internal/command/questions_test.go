@@ -31,7 +31,7 @@ func joins(t *testing.T, h *hub.Hub, id core.AgentID, capabilities ...string) *h
 	t.Helper()
 	s := h.Connect(hub.Identity{Principal: core.Principal{ID: string(id)}, Dialect: "test"})
 	t.Cleanup(func() { s.Close(nil) })
-	if err := s.Join(core.Card{ID: id, Dialect: "test", Capabilities: capabilities, MaxConcurrent: 1}, hub.JoinOptions{}); err != nil {
+	if err := s.Join(core.Card{ID: id, Dialect: "test", Capabilities: capabilities, Features: core.FeatureCancellation, MaxConcurrent: 1}, hub.JoinOptions{}); err != nil {
 		t.Fatalf("%s joins: got %v, want no error", id, err)
 	}
 	return s

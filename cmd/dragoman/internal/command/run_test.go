@@ -14,8 +14,14 @@ import (
 // run runs a command line and returns its exit code and what it printed.
 func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return runWith(t, "", args...)
+}
+
+// runWith is run with a text on stdin.
+func runWith(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	var out, errs bytes.Buffer
-	code = command.Run(t.Context(), args, command.Streams{In: io.NopCloser(strings.NewReader("")), Out: nopCloser{&out}, Err: &errs})
+	code = command.Run(t.Context(), args, command.Streams{In: io.NopCloser(strings.NewReader(stdin)), Out: nopCloser{&out}, Err: &errs})
 	return code, out.String(), errs.String()
 }
 

@@ -33,7 +33,16 @@ type talk struct {
 	reads    bool     // a person reads stderr
 	terminal terminal // nil where nobody is asked, as desk
 	desk     *desk
-	used     core.Usage // in all its turns
+
+	mu   sync.Mutex
+	used core.Usage // in all its turns
+}
+
+// spent returns the tokens that all turns have used.
+func (t *talk) spent() core.Usage {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.used
 }
 
 func newTalk(to *hubFlags, thinking bool) *talk {
@@ -223,7 +232,9 @@ func (u *turn) work(body core.Body) {
 	case core.Thinking:
 		does = "thinking"
 	case core.Usage:
+		u.talk.mu.Lock()
 		u.used = u.used.Add(b)
+		u.talk.mu.Unlock()
 		return
 	}
 	u.progress.say(u.agent, brief(does))

@@ -22,7 +22,7 @@ type typed struct {
 type terminal interface {
 	// write writes to one of the streams, which both are the terminal. It may end within a line.
 	write(to io.Writer, p []byte) (int, error)
-	// ask shows a prompt below the output, until another one; "" asks for nothing. What was typed before is discarded.
+	// ask shows a prompt below the output, until a line is typed or another prompt comes; "" asks for nothing.
 	ask(prompt string)
 	// status shows a line that changes, where nothing is asked and the output is not within a line; "" takes it away.
 	status(line string)
@@ -44,7 +44,7 @@ func (s stream) Write(p []byte) (int, error) { return s.on.write(s.to, p) }
 // plainTerminal is a terminal in its own line mode: the person types, corrects and interrupts as the system has it. It
 // reads only once it has asked, so that a command in the background that asks for nothing goes on.
 type plainTerminal struct {
-	in     *os.File
+	in     io.Reader
 	out    io.Writer
 	begin  sync.Once
 	typed  chan typed
@@ -57,7 +57,7 @@ type plainTerminal struct {
 	changing bool   // and is a status
 }
 
-func newPlainTerminal(in *os.File, out io.Writer) *plainTerminal {
+func newPlainTerminal(in io.Reader, out io.Writer) *plainTerminal {
 	return &plainTerminal{in: in, out: out, typed: make(chan typed), closed: make(chan struct{})}
 }
 
@@ -79,8 +79,10 @@ func (c *plainTerminal) ask(prompt string) {
 	defer c.mu.Unlock()
 	c.clear()
 	if c.prompt = prompt; prompt != "" {
-		discardTyped(c.in)
-		c.begin.Do(func() { go c.read() })
+		if keys, ok := c.in.(*os.File); ok {
+			discardTyped(keys)
+		}
+		c.listen()
 	}
 	c.draw(prompt, false)
 }
@@ -114,6 +116,9 @@ func (c *plainTerminal) clear() {
 	c.shown = ""
 }
 
+// listen begins to read.
+func (c *plainTerminal) listen() { c.begin.Do(func() { go c.read() }) }
+
 func (c *plainTerminal) lines() <-chan typed { return c.typed }
 
 // read reads lines until there are no more, or the terminal is closed.
@@ -122,7 +127,7 @@ func (c *plainTerminal) read() {
 	for {
 		line, err := in.ReadString('\n')
 		c.mu.Lock()
-		c.shown = "" // its Enter ended the line
+		c.shown, c.prompt = "", "" // its Enter ended the line
 		c.mu.Unlock()
 		select {
 		case c.typed <- typed{strings.TrimRight(line, "\r\n"), time.Now(), err}:

@@ -188,6 +188,7 @@ func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 		"tasks":      {"", "x", "x --readers"},
 		"frames":     {"x"},
 		"ask":        {"x hello --thinking", "x hello --thread t"},
+		"chat":       {"x", "x --thinking", "x --thread t"},
 		"delegate":   {"x hello", "x hello --thread t"},
 		"cancel":     {"x"},
 		"inject":     {"x hello"},
@@ -220,7 +221,7 @@ func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 				for _, args := range all {
 					for _, flags := range []string{"", "--json"} {
 						words := append(strings.Fields(name+" "+args+" "+flags), at)
-						_, out, stderr := run(t, words...)
+						_, out, stderr := runWith(t, "hello", words...)
 						if out+stderr == "" {
 							t.Errorf("%q: got nothing, want some output", words)
 						}

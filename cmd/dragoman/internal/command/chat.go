@@ -1,0 +1,257 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func chatCommand(io Streams) *cobra.Command {
+	var thread string
+	var thinking bool
+	c := &cobra.Command{
+		Use: "chat AGENT", Short: "Talk with an agent",
+		Long: `Talk with an agent: each line is asked in the same conversation, and the answer is printed
+as it arrives. AGENT is anything that 'dragoman ask' takes.
+
+What waits for you is decided in place, as in 'dragoman ask'. A pasted text is one question,
+once you press Enter. Arrows move in the line and through those before. Ctrl-C cancels the
+answer, a second one leaves; Ctrl-D leaves too. Lines that begin with / are for the command:
+
+` + slashHelp + `
+
+Without a terminal every line of stdin is asked, one after the other, and the first failure
+ends the command.`,
+		Example: `  dragoman chat claude
+  printf 'hello\nand now in French\n' | dragoman chat claude`,
+		Args: cobra.ExactArgs(1),
+	}
+	f := c.Flags()
+	to := addHubFlags(f, io, "")
+	c.ValidArgsFunction = inOrder(fromHub(to, addressees))
+	f.StringVar(&thread, "thread", "", "`id` of the conversation to continue")
+	f.BoolVar(&thinking, "thinking", false, "print the agent's thinking and tool calls on stderr")
+	completeFlag(c, "thread", fromHub(to, threadIDs))
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := refuseEmpty(c, "thread"); err != nil {
+			return err
+		}
+		chat := &chat{talk: newTalk(to, thinking), agent: args[0], thread: core.ThreadID(thread)}
+		return chat.run(c.Context())
+	}
+	return c
+}
+
+const slashHelp = `  /agent NAME   go on with another agent in the same conversation
+  /inject TEXT  give the agent more context while it answers
+  /usage        the tokens of this conversation since you came
+  /help         this list
+  //TEXT        ask /TEXT`
+
+// chat is a conversation with a person, or with whoever writes lines to stdin.
+type chat struct {
+	*talk
+	agent     string
+	thread    core.ThreadID
+	turn      *turn // nil while nothing is asked
+	ended     chan error
+	nth       int      // interrupt since the last turn began, or line
+	next      []string // lines to ask after this turn
+	injecting sync.WaitGroup
+}
+
+// run asks what is typed until there is no more.
+func (t *chat) run(ctx context.Context) error {
+	lines, interrupts, leave := t.open()
+	defer leave()
+	ctx, stop := context.WithCancel(ctx)
+	defer t.injecting.Wait()
+	defer stop()
+	t.ended = make(chan error)
+	done := false // there are no more lines
+	for {
+		if t.turn == nil {
+			if len(t.next) > 0 {
+				t.ask(ctx)
+			} else if done {
+				return nil
+			} else {
+				t.prompt()
+			}
+		}
+		in := lines
+		if done || t.turn != nil && t.terminal == nil { // a pipe waits for the answer
+			in = nil
+		}
+		select {
+		case line := <-in:
+			t.nth = 0
+			if done = line.err != nil; line.text != "" {
+				t.take(ctx, line)
+			}
+			if done && t.turn != nil && t.terminal != nil { // the terminal is gone
+				t.turn.interrupt(1)
+			}
+		case <-interrupts:
+			if left := t.interrupt(); left {
+				done = true
+			}
+		case err := <-t.ended:
+			if err := t.end(err); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// open returns what is typed, or written to stdin, and the interrupts. leave ends both.
+func (t *chat) open() (lines <-chan typed, interrupts <-chan struct{}, leave func()) {
+	signals := make(chan struct{}, 1)
+	signal := func(int) {
+		select {
+		case signals <- struct{}{}:
+		default:
+		}
+	}
+	stop := onInterrupt(signal)
+	switch whole := isTerminal(t.to.In) && isTerminal(t.to.Err); {
+	case !whole:
+		piped := newPlainTerminal(t.to.In, t.to.Err)
+		piped.listen()
+		return piped.lines(), signals, func() { stop(); close(piped.closed) }
+	case isTerminal(t.to.Out) && os.Getenv("TERM") != "dumb":
+		t.attend(newLineEditor(t.to.In.(*os.File), t.to.Err, func() { signal(0) }))
+	default:
+		t.attend(newPlainTerminal(t.to.In, t.to.Err))
+	}
+	return t.terminal.lines(), signals, func() {
+		stop()
+		t.terminal.close()
+		if t.thread != "" {
+			fmt.Fprintf(t.to.Err, "[to go on: dragoman chat%s %s --thread %s]\n", t.to.again(), quoted(t.agent), quoted(string(t.thread)))
+		}
+	}
+}
+
+// prompt asks for a question.
+func (t *chat) prompt() {
+	if t.terminal != nil {
+		t.terminal.ask(visible(t.agent) + "> ")
+	}
+}
+
+// say prints a line for the person.
+func (t *chat) say(text string) {
+	if t.turn != nil {
+		t.turn.note(text)
+		return
+	}
+	t.printer().note(text)
+}
+
+// take does what a line says: it decides on what waits, is for the command, or is a question.
+func (t *chat) take(ctx context.Context, line typed) {
+	if t.terminal != nil && t.desk.busy() {
+		t.desk.take(ctx, line)
+		return
+	}
+	word, rest, _ := strings.Cut(strings.TrimSpace(line.text), " ")
+	rest = strings.TrimSpace(rest)
+	switch {
+	case word == "":
+	case strings.HasPrefix(word, "//"):
+		t.later(strings.TrimSpace(line.text)[1:])
+	case !strings.HasPrefix(word, "/"):
+		t.later(line.text)
+	case word == "/agent" && rest != "":
+		t.agent = rest
+		t.say("[you talk with " + visible(rest) + " now, in the same conversation]")
+	case word == "/inject" && rest != "":
+		t.inject(ctx, rest)
+	case word == "/usage":
+		t.say(t.usage())
+	default:
+		t.say(slashHelp)
+	}
+}
+
+// later asks once nothing else is asked.
+func (t *chat) later(text string) {
+	t.next = append(t.next, text)
+	if t.turn != nil {
+		t.say("[it is asked after this answer: /inject gives it to the agent now]")
+	}
+}
+
+// inject sends context to the agent that answers.
+func (t *chat) inject(ctx context.Context, text string) {
+	if t.turn == nil || t.turn.id() == "" {
+		t.say("[nobody answers now: just ask]")
+		return
+	}
+	u := t.turn
+	t.injecting.Go(func() {
+		answer, err := t.hub.Inject(ctx, u.id(), map[string]any{"id": core.NewID(), "content": text, "priority": "normal"}, injectWait)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			u.note("dragoman: " + inLine(err))
+		case answer.Accepted != nil && *answer.Accepted:
+			u.note("[the agent has taken it]")
+		default:
+			u.note("[the agent has not taken it" + visible(because(answer.Reason)) + "]")
+		}
+	})
+}
+
+// usage tells the tokens of all turns.
+func (t *chat) usage() string {
+	u := t.spent()
+	return fmt.Sprintf("[%d tokens: %d input, %d output, %d thinking; cache: %d read, %d written]", u.Total(), u.Input, u.Output, u.Thinking, u.CacheRead, u.CacheWrite)
+}
+
+// ask begins a turn with the next question.
+func (t *chat) ask(ctx context.Context) {
+	if t.terminal != nil {
+		t.terminal.ask("")
+	}
+	no := false
+	request := client.TaskRequest{To: t.agent, Intent: "ask", Content: t.next[0], Thread: string(t.thread), Keep: &no}
+	t.next, t.nth = t.next[1:], 0
+	t.turn = t.begin(ctx)
+	go func(u *turn) { t.ended <- u.run(request, 0) }(t.turn)
+}
+
+// interrupt cancels the answer. It reports whether the person leaves, which a second interrupt says.
+func (t *chat) interrupt() (left bool) {
+	t.nth++
+	if t.turn != nil {
+		t.turn.interrupt(t.nth)
+	} else if t.nth == 1 {
+		t.say("interrupt again to leave")
+	}
+	return t.nth > 1
+}
+
+// end ends the turn. It returns an error if that ends the conversation.
+func (t *chat) end(err error) error {
+	u := t.turn
+	if t.turn = nil; u.thread != "" {
+		t.thread = u.thread
+	}
+	switch {
+	case err != nil && (t.terminal == nil || errors.Is(err, errLeft) && t.nth > 1):
+		return err
+	case err != nil:
+		t.say("dragoman: " + inLine(err))
+	}
+	return nil
+}
