@@ -17,6 +17,8 @@ type hubView struct {
 	Version string `json:"version"`
 	// Addresses are those for the sender.
 	Addresses Addresses `json:"addresses,omitzero"`
+	// Principal is the sender.
+	Principal string `json:"principal"`
 	// Draining is why the hub takes nothing new.
 	Draining string `json:"draining,omitempty"`
 	// Agents is how many agents are connected.
@@ -105,7 +107,7 @@ func (a *api) limits() limitsView {
 
 func (a *api) getHub(c call) error {
 	totals := a.hub.Totals(c.from)
-	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Addresses: a.opts.Addresses(c.r), Draining: a.hub.Draining(), Agents: totals.Agents, Journal: a.journal(), Cluster: a.cluster(), Counters: map[string]int64{}, Losses: []hub.Loss{}, Limits: a.limits()}
+	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Addresses: a.opts.Addresses(c.r), Principal: c.from.ID, Draining: a.hub.Draining(), Agents: totals.Agents, Journal: a.journal(), Cluster: a.cluster(), Counters: map[string]int64{}, Losses: []hub.Loss{}, Limits: a.limits()}
 	if a.opts.SeesAll(c.from) {
 		v.Counters, v.Losses = a.hub.Counters(), a.hub.Losses(a.opts.Translations)
 	}

@@ -19,7 +19,6 @@ import (
 )
 
 func agentsCommand(streams Streams) *cobra.Command {
-	var output string
 	c := &cobra.Command{
 		Use: "agents [ID]", Short: "List the agents on the hub", Args: cobra.MaximumNArgs(1),
 		Long: `List the agents on the hub, or one of them: their names, dialects, load and
@@ -32,21 +31,16 @@ whole last error is shown.`,
 	c.AddCommand(restartCommand(streams))
 	to := addHubFlags(c.Flags(), streams, "print JSON")
 	c.ValidArgsFunction = inOrder(fromHub(to, agentIDs))
-	c.Flags().StringVarP(&output, "output", "o", "", "`format`: wide, or json")
-	completeFlag(c, "output", fixed("wide", "json"))
+	addOutputFlag(c, to)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if output != "" && output != "wide" && output != "json" {
-			return usagef("--output %q: use wide or json", output)
-		}
-		to.json = to.json || output == "json"
 		if len(args) == 1 {
-			return showAgent(c.Context(), to, args[0], output == "wide")
+			return showAgent(c.Context(), to, args[0], to.wide)
 		}
 		list, err := to.client().Agents(c.Context())
 		if err != nil {
 			return err
 		}
-		return printAgents(c.Context(), to, map[string]any{"agents": list}, list, output == "wide")
+		return printAgents(c.Context(), to, map[string]any{"agents": list}, list, to.wide)
 	}
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,18 +22,30 @@ func approvalsCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "approvals", Short: "List the tool calls that wait for approval", Args: cobra.NoArgs,
 		Long: `List the tool calls that wait for approval, the longest waiting first. 'dragoman
-approve' and 'dragoman deny' decide, with --input-sha256 on the input that is shown here
-alone. The first decision counts. A call without a decision in time is denied.`,
+approve' and 'dragoman deny' decide; without a task they show each whole and ask. The first
+decision counts. A call without a decision in time is denied.
+
+A terminal shows the endings of ids and what fits of the input; -o wide shows all, and the
+SHA-256 of the input, with which --input-sha256 decides on that input alone.`,
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
+	addOutputFlag(c, to)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		list, err := to.client().Approvals(c.Context())
 		if err != nil {
 			return err
 		}
-		heads := []string{"TASK", "CALL", "AGENT", "ASKED BY", "LEFT", "TOOL", "INPUT SHA-256", "INPUT"}
+		heads := []string{"TASK", "CALL", "AGENT", "ASKED BY", "LEFT", "TOOL", "INPUT"}
+		if to.wide {
+			heads = slices.Insert(heads, 6, "INPUT SHA-256")
+		}
+		short := to.shortened(idsOf(list.Approvals, func(a task.PendingApproval) string { return string(a.Task) }))
 		err = printList(to, list, list.Approvals, "nothing waits for a decision", heads, func(a task.PendingApproval) []string {
-			return []string{string(a.Task), a.ID, string(a.Agent), a.From.ID, timeLeft(a.Until), a.Name, a.InputSHA256, visible(a.Input)}
+			row := []string{short(string(a.Task)), a.ID, string(a.Agent), a.From.ID, timeLeft(a.Until), a.Name, visible(a.Input)}
+			if to.wide {
+				row = slices.Insert(row, 6, a.InputSHA256)
+			}
+			return row
 		})
 		tellMissing(io, list.Missing)
 		return err
@@ -88,6 +101,9 @@ func decisionCommand(io Streams, approved bool, all *bool) *cobra.Command {
 			return decideCalls(c.Context(), to, decisions{hub: hub, all: *all, reason: reason, tell: true})
 		}
 		id, call := core.TaskID(args[0]), ""
+		if id, err = waitingTask(c.Context(), hub, args[0]); err != nil {
+			return err
+		}
 		if len(args) > 1 {
 			call = args[1]
 		} else if call, err = pendingCall(c.Context(), hub, id, input, *all); err != nil {
@@ -100,6 +116,23 @@ func decisionCommand(io Streams, approved bool, all *bool) *cobra.Command {
 		return to.print(d, verdict(d))
 	}
 	return c
+}
+
+// waitingTask returns the id of the task that a person means among those of which a call waits. "last" is none: what is
+// decided has to be named.
+func waitingTask(ctx context.Context, hub *client.Client, given string) (core.TaskID, error) {
+	switch {
+	case given == lastTask:
+		return "", usagef("%s decides nothing: name the task; 'dragoman approvals' lists what waits", lastTask)
+	case isWhole(given):
+		return core.TaskID(given), nil
+	}
+	list, err := hub.Approvals(ctx)
+	if err != nil {
+		return "", err
+	}
+	id, err := named(given, idsOf(list.Approvals, func(a task.PendingApproval) string { return string(a.Task) }))
+	return core.TaskID(id), err
 }
 
 // decisionArgs returns the arguments of 'dragoman approve' and 'dragoman deny' for a call with

@@ -182,8 +182,9 @@ func questionIDs(ctx context.Context, hub *client.Client, args []string) (all []
 
 // hubStatus is a part of the response of GET /v1/hub.
 type hubStatus struct {
-	Draining string    `json:"draining,omitempty"` // why the hub takes nothing new
-	Cluster  *struct { // nil for a hub alone
+	Principal string    `json:"principal,omitempty"` // who the hub takes the caller for
+	Draining  string    `json:"draining,omitempty"`  // why the hub takes nothing new
+	Cluster   *struct { // nil for a hub alone
 		Hubs  []cluster.Hub `json:"hubs"`
 		Stale bool          `json:"stale,omitempty"`
 	} `json:"cluster"`

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/frame"
 )
 
@@ -23,7 +22,11 @@ they are gone with the hub.`,
 	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.ValidArgsFunction = inOrder(fromHub(to, taskIDs))
 	c.RunE = func(c *cobra.Command, args []string) error {
-		found, err := to.client().Frames(c.Context(), core.TaskID(args[0]))
+		id, err := findTask(c.Context(), to.client(), args[0])
+		if err != nil {
+			return err
+		}
+		found, err := to.client().Frames(c.Context(), id)
 		if err != nil {
 			return err
 		}

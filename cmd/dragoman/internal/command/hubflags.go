@@ -18,7 +18,7 @@ import (
 type hubFlags struct {
 	Streams
 	hub, token, grpc, ca, cert, key string
-	json, insecure                  bool
+	json, wide, insecure            bool
 
 	named func() string // the flag or variable that hub was given in
 	again func() string // the flag that names it in another command, with a blank before; "" if there is none
@@ -90,6 +90,9 @@ func printList[T any](to *hubFlags, v any, items []T, none string, heads []strin
 		return nil
 	}
 	t := newTable(to.Out, heads...)
+	if to.fits() {
+		t.fit()
+	}
 	for _, item := range items {
 		t.row(row(item)...)
 	}

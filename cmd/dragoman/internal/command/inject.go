@@ -47,7 +47,11 @@ nothing is sent and the command fails.`,
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		body := map[string]any{"id": core.NewID(), "content": content, "priority": name, "source": source}
-		answer, err := to.client().Inject(ctx, core.TaskID(args[0]), body, *wait)
+		var answer client.Injection
+		id, err := findTask(ctx, to.client(), args[0])
+		if err == nil {
+			answer, err = to.client().Inject(ctx, id, body, *wait)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return &exit{ExitInterrupted, errLeft}
@@ -86,14 +90,18 @@ to end the task. Prints cancelled, or cancelling while the task has not ended:
 	c.ValidArgsFunction = inOrder(fromHub(to, runningIDs))
 	c.Flags().StringVar(&reason, "reason", "", "`text` with the reason, which the agent gets and the task keeps")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		state, err := to.client().Cancel(c.Context(), core.TaskID(args[0]), reason)
+		id, err := findTask(c.Context(), to.client(), args[0])
+		if err != nil {
+			return err
+		}
+		state, err := to.client().Cancel(c.Context(), id, reason)
 		if err != nil {
 			return err
 		}
 		if state != core.KindCancelled.String() {
 			state = "cancelling"
 		}
-		return to.print(map[string]string{"task": args[0], "state": state}, state)
+		return to.print(map[string]string{"task": string(id), "state": state}, state)
 	}
 	return c
 }

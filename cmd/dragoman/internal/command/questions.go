@@ -20,6 +20,7 @@ func questionsCommand(io Streams) *cobra.Command {
 first, or show one as a whole. 'dragoman answer' answers them. The first answer counts.`,
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
+	addOutputFlag(c, to)
 	c.ValidArgsFunction = fromHub(to, questionIDs)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var list questionList
@@ -29,6 +30,14 @@ first, or show one as a whole. 'dragoman answer' answers them. The first answer 
 		if len(args) > 0 {
 			return showQuestion(to, list.Questions, args[0])
 		}
+		var ids []string
+		for _, q := range list.Questions {
+			ids = append(ids, q.ID)
+			for _, id := range q.Tasks {
+				ids = append(ids, string(id))
+			}
+		}
+		short := to.shortened(ids)
 		heads := []string{"QUESTION", "AGENT", "TASK", "LEFT", "TEXT", "OPTIONS"}
 		err := printList(to, list, list.Questions, "there are no open questions", heads, func(q question.Question) []string {
 			var options []string
@@ -37,9 +46,9 @@ first, or show one as a whole. 'dragoman answer' answers them. The first answer 
 			}
 			var tasks []string
 			for _, id := range q.Tasks {
-				tasks = append(tasks, string(id))
+				tasks = append(tasks, short(string(id)))
 			}
-			return []string{q.ID, orDash(string(q.Agent)), orDash(strings.Join(tasks, ",")), timeLeft(q.Until), brief(q.Text), brief(strings.Join(options, ", "))}
+			return []string{short(q.ID), orDash(string(q.Agent)), orDash(strings.Join(tasks, ",")), timeLeft(q.Until), brief(q.Text), brief(strings.Join(options, ", "))}
 		})
 		tellMissing(io, list.Missing)
 		return err
@@ -47,8 +56,12 @@ first, or show one as a whole. 'dragoman answer' answers them. The first answer 
 	return c
 }
 
-// showQuestion prints the question with the id.
-func showQuestion(to *hubFlags, open []question.Question, id string) error {
+// showQuestion prints the question that a person means.
+func showQuestion(to *hubFlags, open []question.Question, given string) error {
+	id, err := named(given, idsOf(open, questionID))
+	if err != nil {
+		return err
+	}
 	i := slices.IndexFunc(open, func(q question.Question) bool { return q.ID == id })
 	if i < 0 {
 		return noQuestion(id)
@@ -61,7 +74,7 @@ func showQuestion(to *hubFlags, open []question.Question, id string) error {
 	for _, id := range q.Tasks {
 		of += " for task " + visible(string(id))
 	}
-	_, err := fmt.Fprintf(to.Out, "%s asks%s:\n\n%s\n\nTo answer within %s: %s\n", visible(orDash(string(q.Agent))), of, visibleLines(linesOf(q)), timeLeft(q.Until), howToAnswer(q, to.again()))
+	_, err = fmt.Fprintf(to.Out, "%s asks%s:\n\n%s\n\nTo answer within %s: %s\n", visible(orDash(string(q.Agent))), of, visibleLines(linesOf(q)), timeLeft(q.Until), howToAnswer(q, to.again()))
 	return err
 }
 
@@ -133,7 +146,7 @@ At a terminal, without QUESTION, each open question is shown, and you are asked.
 		}
 		answer := core.Reply{Question: args[0], Selected: args[1:], Dismissed: dismiss}
 		err := readAnswer(&answer, text, content, io)
-		if err == nil && content == "" && !dismiss {
+		if err == nil {
 			err = fillIn(c.Context(), to.client(), &answer)
 		}
 		if err != nil {
@@ -164,14 +177,25 @@ func readAnswer(answer *core.Reply, text, content string, io Streams) (err error
 	return err
 }
 
-// fillIn reads the words of an answer to a form as its content, so that what does not fit is told at once.
+// questionID returns the id of a question.
+func questionID(q question.Question) string { return q.ID }
+
+// fillIn finds the question that a person means, and reads the words of an answer to a form as its content, so that what
+// does not fit is told at once.
 func fillIn(ctx context.Context, hub *client.Client, answer *core.Reply) (err error) {
+	words := answer.Content == nil && !answer.Dismissed
+	if !words && isWhole(answer.Question) {
+		return nil
+	}
 	var list questionList
 	if err := hub.Get(ctx, "/v1/questions", &list); err != nil {
 		return err
 	}
+	if answer.Question, err = named(answer.Question, idsOf(list.Questions, questionID)); err != nil {
+		return err
+	}
 	i := slices.IndexFunc(list.Questions, func(q question.Question) bool { return q.ID == answer.Question })
-	if i < 0 {
+	if i < 0 || !words {
 		return nil
 	}
 	if err = readForm(list.Questions[i], answer); err != nil {

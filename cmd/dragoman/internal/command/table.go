@@ -5,44 +5,88 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"text/tabwriter"
 )
 
 // table prints rows in aligned columns.
 type table struct {
-	out     io.Writer
-	text    *strings.Builder
-	w       *tabwriter.Writer
-	columns int
+	out   io.Writer
+	width int // of the terminal that it has to fit; 0 for none
+	rows  [][]string
 }
 
 func newTable(out io.Writer, heads ...string) *table {
-	text := new(strings.Builder)
-	t := &table{out, text, tabwriter.NewWriter(text, 0, 4, 2, ' ', 0), len(heads)}
+	t := &table{out: out}
 	t.row(heads...)
 	return t
 }
 
-// row adds a row. Missing cells are empty: a shorter line would end the columns above it.
+// fit has the table fit the terminal that it is printed to, if it is one.
+func (t *table) fit() {
+	if isTerminal(t.out) {
+		t.width = widthOf(t.out)
+	}
+}
+
+// row adds a row. Missing cells are empty.
 func (t *table) row(cells ...string) {
 	for i, c := range cells {
 		cells[i] = visible(c)
 	}
-	fmt.Fprintln(t.w, strings.Join(cells, "\t")+strings.Repeat("\t", max(0, t.columns-len(cells))))
+	t.rows = append(t.rows, cells)
 }
+
+// columnGap is how many blanks are between columns.
+const columnGap = 2
 
 // flush prints the table without blanks at the end of its lines.
 func (t *table) flush() error {
-	if err := t.w.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(t.text.String()) {
-		if _, err := fmt.Fprintln(t.out, strings.TrimRight(line, " \n")); err != nil {
+	widths := t.widths()
+	for _, row := range t.rows {
+		var line strings.Builder
+		for i, cell := range row {
+			if t.width > 0 {
+				cell = cut(cell, widths[i])
+			}
+			line.WriteString(cell + strings.Repeat(" ", max(0, widths[i]-columns(cell)+columnGap)))
+		}
+		if _, err := fmt.Fprintln(t.out, strings.TrimRight(line.String(), " ")); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// widths returns how wide the columns are. In a table that has to fit the widest ones give way, but for the first,
+// which has what others are named by.
+func (t *table) widths() []int {
+	most := 0
+	for _, row := range t.rows {
+		most = max(most, len(row))
+	}
+	widths := make([]int, most)
+	for _, row := range t.rows {
+		for i, cell := range row {
+			if i < len(row)-1 || i == most-1 { // the end of a shorter row may reach further
+				widths[i] = max(widths[i], columns(cell))
+			}
+		}
+	}
+	over := -t.width - columnGap
+	for _, w := range widths {
+		over += w + columnGap
+	}
+	const least = 4
+	for ; t.width > 0 && over > 0 && len(widths) > 1; over-- {
+		rest := widths[1:]
+		widest := slices.Index(rest, slices.Max(rest))
+		if rest[widest] <= least {
+			break
+		}
+		rest[widest]--
+	}
+	return widths
 }
 
 // printJSON prints a value as JSON.

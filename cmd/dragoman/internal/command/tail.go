@@ -45,8 +45,12 @@ misses and repeats nothing.`,
 			if err := checkWait(c, args, "the task"); err != nil {
 				return err
 			}
-			f.path = "/v1/tasks/" + url.PathEscape(args[0]) + "/events"
-			then = client.TailHint(core.TaskID(args[0]))
+			id, err := findTask(ctx, to.client(), args[0])
+			if err != nil {
+				return err
+			}
+			f.path = client.TaskPath(id, "events")
+			then = client.TailHint(id)
 		}
 		return f.toEnd(ctx, then)
 	}

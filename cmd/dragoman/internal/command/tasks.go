@@ -23,7 +23,8 @@ func tasksCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "tasks [ID]", Short: "List the tasks of the hub, or show one", Args: cobra.MaximumNArgs(1),
 		Long: `List running and ended tasks, the newest first; or show the request, the state and the
-answer of one. For a task that no agent has taken, the list shows its address in parentheses: (shout).
+answer of one. An id may be any unique beginning or ending of it, or 'last', your own last
+task; a terminal shows the shortest endings, and whole ids with -o wide. For a task that no agent has taken, the list shows its address in parentheses: (shout).
 'dragoman tail ID' shows every event of a task; --readers lists its readers.`,
 		Example: `  dragoman tasks --state failed
   dragoman tasks 0198f3c2-...
@@ -31,6 +32,7 @@ answer of one. For a task that no agent has taken, the list shows its address in
 	}
 	f := c.Flags()
 	to := addHubFlags(f, io, "print JSON")
+	addOutputFlag(c, to)
 	f.StringVar(&q.State, "state", "", "only tasks in this `state`: "+strings.Join(task.States, ", "))
 	f.StringVar(&q.Agent, "agent", "", "only tasks of the agent with this `id`, and those addressed to it that no agent has taken")
 	f.StringVar(&q.From, "from", "", "only tasks of the principal with this `id`")
@@ -55,10 +57,15 @@ answer of one. For a task that no agent has taken, the list shows its address in
 		switch {
 		case readers && len(args) == 0:
 			return usagef("--readers: name the task: 'dragoman tasks ID --readers'")
-		case readers:
-			return showReaders(c.Context(), to, core.TaskID(args[0]))
 		case len(args) == 1:
-			return showTask(c.Context(), to, args[0])
+			id, err := findTask(c.Context(), to.client(), args[0])
+			switch {
+			case err != nil:
+				return err
+			case readers:
+				return showReaders(c.Context(), to, id)
+			}
+			return showTask(c.Context(), to, string(id))
 		case q.State != "" && !slices.Contains(task.States, q.State):
 			return usagef("--state %q: use one of %s", q.State, strings.Join(task.States, ", "))
 		case q.Limit < 0:
@@ -78,8 +85,9 @@ answer of one. For a task that no agent has taken, the list shows its address in
 			}
 		}
 		heads := []string{"TASK", "STATE", "AGENT", "FROM", "OPENED", "CONTENT"}
+		short := to.shortened(idsOf(rows, func(v taskRow) string { return string(v.ID) }))
 		err = printList(to, list, rows, "no tasks match: 'dragoman tasks' lists the latest", heads, func(v taskRow) []string {
-			return []string{string(v.ID), v.State, v.addressee(), orDash(v.From.ID), v.opened(), orDash(brief(v.asked()))}
+			return []string{short(string(v.ID)), v.State, v.addressee(), orDash(v.From.ID), openedAt(to, v), orDash(brief(v.asked()))}
 		})
 		tellMissing(io, list.Missing)
 		if list.Before != "" && !to.json {
@@ -153,6 +161,18 @@ func (v taskRow) opened() string {
 		return "-"
 	}
 	return v.OpenedAt.Local().Format("2006-01-02 15:04:05")
+}
+
+// openedAt returns when a task was opened: at a terminal without what one knows.
+func openedAt(to *hubFlags, v taskRow) string {
+	at := v.OpenedAt.Local()
+	switch {
+	case v.OpenedAt.IsZero(), !to.fits():
+		return v.opened()
+	case at.Format(time.DateOnly) == time.Now().Format(time.DateOnly):
+		return at.Format(time.TimeOnly)
+	}
+	return at.Format("Jan _2 15:04")
 }
 
 // showTask prints one task.

@@ -268,9 +268,11 @@ func TestAnApprovalShowsTheWholeInput(t *testing.T) {
 		"POST /v1/tasks": eventsOf(core.Opened{Task: "t", Request: core.Request{To: core.ToAgent("a")}},
 			core.ApprovalRequested{ID: "--all", Name: "bash", Input: input, InputSHA256: a.InputSHA256}, core.Done{}),
 	})
-	_, out, _ := run(t, "approvals", at)
-	if !strings.Contains(out, a.InputSHA256+"  "+want+"\n") {
-		t.Errorf("approvals: got %.300q, want the input and its SHA-256", out)
+	if _, out, _ := run(t, "approvals", at, "-o", "wide"); !strings.Contains(out, a.InputSHA256+"  "+want+"\n") {
+		t.Errorf("approvals -o wide: got %.300q, want the input and its SHA-256", out)
+	}
+	if _, out, _ := run(t, "approvals", at); !strings.Contains(out, "  "+want+"\n") || strings.Contains(out, a.InputSHA256) {
+		t.Errorf("approvals: got %.300q, want the input alone", out)
 	}
 	_, _, stderr := run(t, "ask", "a", "hello", at)
 	if !strings.Contains(stderr, want) {
