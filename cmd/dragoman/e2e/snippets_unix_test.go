@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -96,7 +97,7 @@ func moved(t *testing.T, snippets []snippet) (elsewhere []snippet, env []string)
 func read(t *testing.T, path, dir, tools string) {
 	t.Helper()
 	snippets, env := moved(t, snippetsOf(t, path))
-	env = append(env, "DRAGOMAN_LOG_FORMAT=human", "PATH="+filepath.Join(dir, "bin")+":"+tools+":"+os.Getenv("PATH"))
+	env = append(env, "DRAGOMAN_LOG_FORMAT=human", "TERM=dumb", "PATH="+filepath.Join(dir, "bin")+":"+tools+":"+os.Getenv("PATH"))
 	main := newMainTerminal(t, dir, env)
 	var others []*terminal
 	named := map[string]*terminal{}
@@ -115,13 +116,22 @@ func read(t *testing.T, path, dir, tools string) {
 				before.stop(t)
 				others = slices.DeleteFunc(others, func(o *terminal) bool { return o == before })
 			}
-			of = startTerminal(t, dir, s.text, env)
+			in := nothing
+			if typesInto(snippets, name) {
+				in = aPerson
+			}
+			of = startTerminal(t, dir, s.text, env, in)
 			others = append(others, of)
 			named[name] = of
 			ran++
 		case s.lang == "sh" && !s.has("check"):
 			last, of = main.run(t, s), nil
 			ran++
+		case s.has("typed"):
+			of = named[s.marks["typed"]]
+			if _, err := io.WriteString(of.stdin, s.text); err != nil {
+				t.Fatalf("%s: %v", s.at, err)
+			}
 		case s.has("output"):
 			if name := s.marks["output"]; name != "" {
 				if of = named[name]; of == nil {
@@ -142,6 +152,11 @@ func read(t *testing.T, path, dir, tools string) {
 	for _, other := range slices.Backward(others) {
 		other.stop(t)
 	}
+}
+
+// typesInto reports whether something is typed into a terminal.
+func typesInto(snippets []snippet, name string) bool {
+	return name != "" && slices.ContainsFunc(snippets, func(s snippet) bool { return s.has("typed") && s.marks["typed"] == name })
 }
 
 // differs says how an output differs from what a page shows of it, or nothing. Runs of spaces are

@@ -22,7 +22,7 @@ const readerPatience = time.Minute
 // terminal is a shell that a test types into.
 type terminal struct {
 	cmd   *exec.Cmd
-	stdin io.WriteCloser // of the main one
+	stdin io.WriteCloser // of the main one, and of those that are typed into
 	ended chan struct{}
 
 	mu      sync.Mutex
@@ -31,8 +31,17 @@ type terminal struct {
 	runs    int
 }
 
+// input is what a shell reads.
+type input int
+
+const (
+	nothing input = iota
+	aPipe
+	aPerson // at a terminal
+)
+
 // newTerminal starts a shell in dir, in a process group of its own.
-func newTerminal(t *testing.T, dir string, env []string, stdin bool, args ...string) *terminal {
+func newTerminal(t *testing.T, dir string, env []string, in input, args ...string) *terminal {
 	t.Helper()
 	term := &terminal{cmd: exec.Command("/bin/sh", args...), ended: make(chan struct{}), changed: make(chan struct{})}
 	term.cmd.Dir = dir
@@ -41,11 +50,18 @@ func newTerminal(t *testing.T, dir string, env []string, stdin bool, args ...str
 	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	term.cmd.Stdout, term.cmd.Stderr = term, term
 	term.cmd.WaitDelay = 10 * time.Second // for what still holds its output
-	if stdin {
+	switch in {
+	case aPipe:
 		var err error
 		if term.stdin, err = term.cmd.StdinPipe(); err != nil {
 			t.Fatal(err)
 		}
+	case aPerson:
+		person, programs := openTerminal(t)
+		defer programs.Close()
+		term.stdin = person
+		term.cmd.Stdin, term.cmd.Stdout, term.cmd.Stderr = programs, programs, programs
+		go func() { _, _ = io.Copy(term, person) }() // until no program has it any more
 	}
 	if err := term.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -62,15 +78,15 @@ func newTerminal(t *testing.T, dir string, env []string, stdin bool, args ...str
 }
 
 // startTerminal starts a shell that runs a script until it is stopped.
-func startTerminal(t *testing.T, dir, script string, env []string) *terminal {
+func startTerminal(t *testing.T, dir, script string, env []string, in input) *terminal {
 	t.Helper()
-	return newTerminal(t, dir, env, false, "-ec", script)
+	return newTerminal(t, dir, env, in, "-ec", script)
 }
 
 // newMainTerminal starts a shell to which one command after the other is given.
 func newMainTerminal(t *testing.T, dir string, env []string) *terminal {
 	t.Helper()
-	return newTerminal(t, dir, env, true, "-e")
+	return newTerminal(t, dir, env, aPipe, "-e")
 }
 
 // Write implements io.Writer.
