@@ -116,7 +116,7 @@ func read(t *testing.T, path, dir, tools string) {
 				before.stop(t)
 				others = slices.DeleteFunc(others, func(o *terminal) bool { return o == before })
 			}
-			in := nothing
+			in := noStdin
 			if typesInto(snippets, name) {
 				in = aPerson
 			}

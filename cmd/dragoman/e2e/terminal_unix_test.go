@@ -35,7 +35,7 @@ type terminal struct {
 type input int
 
 const (
-	nothing input = iota
+	noStdin input = iota
 	aPipe
 	aPerson // at a terminal
 )

@@ -131,16 +131,14 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 		t.attend(newPlainTerminal(to.In.(*os.File), to.Err))
 		defer t.terminal.close()
 	}
-	u := t.begin(ctx)
+	ctx, u := t.begin(ctx)
 	defer onInterrupt(u.interrupt)()
-	ctx, stop := context.WithCancel(ctx)
 	var decided sync.WaitGroup
 	defer decided.Wait()
-	defer stop()
 	if t.desk != nil {
 		decided.Go(func() { t.takeLines(ctx) })
 	}
-	return u.run(a, wait)
+	return u.run(ctx, a, wait)
 }
 
 // interruptTask cancels a task, and reports whether the hub has taken that.

@@ -44,7 +44,7 @@ ends the command.`,
 		if err := refuseEmpty(c, "thread"); err != nil {
 			return err
 		}
-		chat := &chat{talk: newTalk(to, thinking), agent: args[0], thread: core.ThreadID(thread)}
+		chat := &chat{talk: newTalk(to, thinking), agent: args[0], thread: core.ThreadID(thread), ended: make(chan error)}
 		return chat.run(c.Context())
 	}
 	return c
@@ -63,8 +63,9 @@ type chat struct {
 	thread    core.ThreadID
 	turn      *turn // nil while nothing is asked
 	ended     chan error
-	nth       int      // interrupt since the last turn began, or line
 	next      []string // lines to ask after this turn
+	nth       int      // interrupt since the last turn began, or line
+	done      bool     // there are no more lines
 	injecting sync.WaitGroup
 }
 
@@ -75,40 +76,53 @@ func (t *chat) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer t.injecting.Wait()
 	defer stop()
-	t.ended = make(chan error)
-	done := false // there are no more lines
 	for {
-		if t.turn == nil {
-			if len(t.next) > 0 {
-				t.ask(ctx)
-			} else if done {
-				return nil
-			} else {
-				t.prompt()
-			}
+		if t.turn == nil && !t.goOn(ctx) {
+			return nil
 		}
 		in := lines
-		if done || t.turn != nil && t.terminal == nil { // a pipe waits for the answer
+		if t.done || t.turn != nil && t.terminal == nil { // a pipe waits for the answer
 			in = nil
 		}
 		select {
 		case line := <-in:
-			t.nth = 0
-			if done = line.err != nil; line.text != "" {
-				t.take(ctx, line)
-			}
-			if done && t.turn != nil && t.terminal != nil { // the terminal is gone
-				t.turn.interrupt(1)
-			}
+			t.hear(ctx, line)
 		case <-interrupts:
-			if left := t.interrupt(); left {
-				done = true
-			}
+			t.interrupt()
 		case err := <-t.ended:
 			if err := t.end(err); err != nil {
 				return err
 			}
 		}
+	}
+}
+
+// goOn asks the next question, or for one. It reports whether there may be any.
+func (t *chat) goOn(ctx context.Context) bool {
+	switch {
+	case len(t.next) > 0:
+		t.ask(ctx)
+	case t.done:
+		return false
+	case t.terminal != nil:
+		t.terminal.ask(visible(t.agent) + "> ")
+	}
+	return true
+}
+
+// hear takes a line. Where there are no more, the person has left.
+func (t *chat) hear(ctx context.Context, line typed) {
+	t.nth = 0
+	if line.text != "" {
+		t.take(ctx, line)
+	}
+	if line.err == nil {
+		return
+	}
+	t.done = true
+	if t.terminal != nil && t.turn != nil {
+		t.next = nil
+		t.turn.interrupt(1)
 	}
 }
 
@@ -138,13 +152,6 @@ func (t *chat) open() (lines <-chan typed, interrupts <-chan struct{}, leave fun
 		if t.thread != "" {
 			fmt.Fprintf(t.to.Err, "[to go on: dragoman chat%s %s --thread %s]\n", t.to.again(), quoted(t.agent), quoted(string(t.thread)))
 		}
-	}
-}
-
-// prompt asks for a question.
-func (t *chat) prompt() {
-	if t.terminal != nil {
-		t.terminal.ask(visible(t.agent) + "> ")
 	}
 }
 
@@ -226,19 +233,23 @@ func (t *chat) ask(ctx context.Context) {
 	no := false
 	request := client.TaskRequest{To: t.agent, Intent: "ask", Content: t.next[0], Thread: string(t.thread), Keep: &no}
 	t.next, t.nth = t.next[1:], 0
-	t.turn = t.begin(ctx)
-	go func(u *turn) { t.ended <- u.run(request, 0) }(t.turn)
+	ctx, u := t.begin(ctx)
+	t.turn = u
+	go func() { t.ended <- u.run(ctx, request, 0) }()
 }
 
-// interrupt cancels the answer. It reports whether the person leaves, which a second interrupt says.
-func (t *chat) interrupt() (left bool) {
+// interrupt cancels the answer. The second time the person leaves.
+func (t *chat) interrupt() {
 	t.nth++
-	if t.turn != nil {
+	if t.nth > 1 {
+		t.done, t.next = true, nil
+	}
+	switch {
+	case t.turn != nil:
 		t.turn.interrupt(t.nth)
-	} else if t.nth == 1 {
+	case t.nth == 1:
 		t.say("interrupt again to leave")
 	}
-	return t.nth > 1
 }
 
 // end ends the turn. It returns an error if that ends the conversation.

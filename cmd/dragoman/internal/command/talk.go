@@ -92,8 +92,8 @@ func (t *talk) printer() *printer {
 type turn struct {
 	*talk
 	*printer
-	ctx        context.Context //nolint:containedctx // of the turn itself, which interrupt ends
 	leave      context.CancelCauseFunc
+	cancel     func(core.TaskID) // which is asked of the hub
 	opened     chan core.TaskID
 	thread     core.ThreadID // once it is opened
 	cancelling sync.WaitGroup
@@ -102,14 +102,15 @@ type turn struct {
 	agent      string // that has the task
 }
 
-// begin returns a turn that has not asked yet.
-func (t *talk) begin(ctx context.Context) *turn {
+// begin returns a turn that has not asked yet, and the context to run it in, which ends with it.
+func (t *talk) begin(ctx context.Context) (context.Context, *turn) {
 	u := &turn{talk: t, printer: t.printer(), opened: make(chan core.TaskID, 1)}
-	u.ctx, u.leave = context.WithCancelCause(ctx)
+	ctx, u.leave = context.WithCancelCause(ctx)
+	u.cancel = func(id core.TaskID) { u.cancelled.Store(interruptTask(ctx, u.hub, id, u.printer.err)) }
 	if u.desk != nil {
 		u.desk.speak(u.note)
 	}
-	return u
+	return ctx, u
 }
 
 // interrupt cancels the task; after the first time, and before there is one, it ends the turn.
@@ -121,7 +122,7 @@ func (u *turn) interrupt(nth int) {
 	select {
 	case id := <-u.opened:
 		u.note("cancelling: interrupt again to leave")
-		u.cancelling.Go(func() { u.cancelled.Store(interruptTask(u.ctx, u.hub, id, u.printer.err)) })
+		u.cancelling.Go(func() { u.cancel(id) })
 	default:
 		u.leave(errLeft)
 	}
@@ -129,38 +130,38 @@ func (u *turn) interrupt(nth int) {
 
 // run asks, and prints what comes until the end of the task. It waits up to wait for a hub or an agent that is not
 // running yet.
-func (u *turn) run(a client.TaskRequest, wait time.Duration) error {
+func (u *turn) run(ctx context.Context, a client.TaskRequest, wait time.Duration) error {
 	defer u.leave(nil)
 	defer u.cancelling.Wait()
 	arrival := client.NewRetry(wait, client.IsAbsent, func(err error) { u.note(fmt.Sprintf("[waiting up to %s: %s]", config.FormatTime(wait), inLine(err))) })
-	err := arrival.Do(u.ctx, func() error { return noteThread(u.ctx, u.hub, a.Thread, u.printer.err) })
+	err := arrival.Do(ctx, func() error { return noteThread(ctx, u.hub, a.Thread, u.printer.err) })
 	if wait > 0 {
 		u.hub.Header.Set(asksHeader, "again")
 	}
 	var resp *http.Response
 	if err == nil {
-		resp, err = openTask(u.ctx, u.hub, a, arrival, wait > 0) //nolint:bodyclose // follow closes it
+		resp, err = openTask(ctx, u.hub, a, arrival, wait > 0) //nolint:bodyclose // follow closes it
 	}
 	switch {
-	case errors.Is(context.Cause(u.ctx), errLeft):
+	case errors.Is(context.Cause(ctx), errLeft):
 		return &exit{ExitInterrupted, errLeft}
 	case err != nil:
 		return err
 	}
-	return u.follow(resp, a.To)
+	return u.follow(ctx, resp, a.To)
 }
 
 // follow prints the events of the task until its end.
-func (u *turn) follow(resp *http.Response, to string) error {
+func (u *turn) follow(ctx context.Context, resp *http.Response, to string) error {
 	u.showWork(to)
 	asks := &questionNotes{hub: u.hub, again: u.again, note: u.note, desk: u.desk, decisions: decisions{hub: u.hub}}
-	event, stopNote := noteQuiet(u.ctx, u.hub, to, u.note)
+	event, stopNote := noteQuiet(ctx, u.hub, to, u.note)
 	err := client.Follow(resp, func(l client.Line, raw []byte) error {
 		event(l)
 		if b, ok := l.Body.(core.Opened); ok {
 			u.opened <- b.Task
 			if u.thread = cmp.Or(b.Request.Thread, core.ThreadID(b.Task)); u.reads {
-				asks.begin(u.ctx, u.thread)
+				asks.begin(ctx, u.thread)
 			}
 		}
 		err := u.print(l, raw)
@@ -176,7 +177,7 @@ func (u *turn) follow(resp *http.Response, to string) error {
 	}
 	u.cancelling.Wait() // the end may overtake the answer to the cancel
 	switch {
-	case errors.Is(context.Cause(u.ctx), errLeft):
+	case errors.Is(context.Cause(ctx), errLeft):
 		return &exit{ExitInterrupted, errLeft}
 	case err != nil || u.end == nil:
 		u.breakLine()

@@ -58,14 +58,7 @@ task; a terminal shows the shortest endings, and whole ids with -o wide. For a t
 		case readers && len(args) == 0:
 			return usagef("--readers: name the task: 'dragoman tasks ID --readers'")
 		case len(args) == 1:
-			id, err := findTask(c.Context(), to.client(), args[0])
-			switch {
-			case err != nil:
-				return err
-			case readers:
-				return showReaders(c.Context(), to, id)
-			}
-			return showTask(c.Context(), to, string(id))
+			return showOne(c.Context(), to, args[0], readers)
 		case q.State != "" && !slices.Contains(task.States, q.State):
 			return usagef("--state %q: use one of %s", q.State, strings.Join(task.States, ", "))
 		case q.Limit < 0:
@@ -161,6 +154,18 @@ func (v taskRow) opened() string {
 		return "-"
 	}
 	return v.OpenedAt.Local().Format("2006-01-02 15:04:05")
+}
+
+// showOne prints the task that a person means, or its readers.
+func showOne(ctx context.Context, to *hubFlags, given string, readers bool) error {
+	id, err := findTask(ctx, to.client(), given)
+	switch {
+	case err != nil:
+		return err
+	case readers:
+		return showReaders(ctx, to, id)
+	}
+	return showTask(ctx, to, string(id))
 }
 
 // openedAt returns when a task was opened: at a terminal without what one knows.
