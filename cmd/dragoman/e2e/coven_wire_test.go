@@ -142,7 +142,7 @@ func TestASecretIsSentOnlyToItsAgent(t *testing.T) {
 		shown[path] = string(body)
 	}
 	t.Setenv("DRAGOMAN_COVEN_SECRETS", path)
-	code, settings, stderr := run(t, "check")
+	code, settings, stderr := run(t, "check", "--all")
 	if code != command.ExitDone || !strings.Contains(settings, path) {
 		t.Errorf("check: got %d, %s and %q, want %d and the path of the file", code, settings, stderr, command.ExitDone)
 	}

@@ -43,7 +43,7 @@ func TestNothingDependsOnTheEdgesOfFilesAndVariables(t *testing.T) {
 	t.Setenv("DRAGOMAN_TOKEN", "alice\r\n")
 	t.Setenv("DRAGOMAN_HUB", h.url()+"\n")
 	t.Setenv("DRAGOMAN_LIMITS_QUEUE_LENGTH", "7\n")
-	if code, out, stderr := run(t, "check", "--config", settings); code != command.ExitDone || !strings.Contains(out, "limits.hops") {
+	if code, out, stderr := run(t, "check", "--all", "--config", settings); code != command.ExitDone || !strings.Contains(out, "limits.hops") {
 		t.Errorf("settings: got %d and %q, want them read", code, stderr)
 	}
 	if code, out, stderr := run(t, "ask", "alice", "hello", "--data", "@"+data); code != command.ExitDone || !strings.Contains(out, `{"n":1}`) {

@@ -20,9 +20,24 @@ type hubProcess struct {
 // ends.
 func startHub(t testing.TB, args ...string) *hubProcess {
 	t.Helper()
+	return startHubOf(t, "", nil, args...)
+}
+
+// startHubOf is startHub in a directory, with variables.
+func startHubOf(t testing.TB, dir string, env []string, args ...string) *hubProcess {
+	t.Helper()
+	p := startLoggingHub(t, dir, env, args...)
+	p.http = p.waitLog(t, "the hub is ready")["http"].(string)
+	return p
+}
+
+// startLoggingHub is startHubOf before the hub has said anything.
+func startLoggingHub(t testing.TB, dir string, env []string, args ...string) *hubProcess {
+	t.Helper()
 	p := &hubProcess{cmd: program(t, append([]string{
 		"serve", "--grpc-addr", "", "--pi-addr", "", "--http-addr", "127.0.0.1:0", "--log-format", "json",
 	}, args...)...)}
+	p.cmd.Dir, p.cmd.Env = dir, append(p.cmd.Env, env...)
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +51,6 @@ func startHub(t testing.TB, args ...string) *hubProcess {
 		_, _ = io.Copy(io.Discard, stderr)
 		_ = p.cmd.Wait()
 	})
-	p.http = p.waitLog(t, "the hub is ready")["http"].(string)
 	return p
 }
 

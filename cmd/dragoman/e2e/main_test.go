@@ -54,6 +54,6 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(self, args...)
 	// The race detector would delay the exit by a second. Files below HOME go with the test.
-	cmd.Env = append(os.Environ(), runsProgram+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+t.TempDir())
+	cmd.Env = append(os.Environ(), runsProgram+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+t.TempDir(), "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=")
 	return cmd
 }

@@ -84,7 +84,7 @@ a notice as a request with its topic and data.`,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		switch {
 		case !slices.Contains(config.Speaks, a.speaks):
-			return usagef("--speaks %q: use %s", a.speaks, choice(a.speaks, config.Speaks))
+			return unknownSpeaks(a.speaks, config.Speaks)
 		case a.speaks != config.SpeaksText:
 			return a.runSpeaking(c.Context(), io, a.entry(args))
 		}

@@ -16,16 +16,17 @@ import (
 )
 
 func checkCommand(io Streams) *cobra.Command {
-	var asJSON, envelope bool
+	var asJSON, all, envelope bool
 	var may mayQuestion
 	c := &cobra.Command{
 		Use: "check [KIND...]", Short: "Check and explain the settings, the rules, or the envelopes of ACP",
-		Long: `Read the settings and the files that they name as 'dragoman serve' would, and print each
-setting with its value, its default if that differs, its variable and its description.
+		Long: `Read the settings and the files that they name as 'dragoman serve' would, and report
+everything that is wrong at once, each with its file, line and setting; else say in one line
+that all is well. Wrong is also what lets the hub start but an agent or a pack fail, such as
+a missing program. What may be wrong, such as a variable that is not set here, is a warning.
 
-Everything that is wrong is reported at once, each with its file, line and setting. That
-includes what lets the hub start but an agent or a pack fail, such as a missing program.
-What may be wrong, such as a variable that is not set here, is a warning.
+With --all print each setting with its value, its default if that differs, its variable and
+its description.
 
 With --may answer whether a principal has a right, and by which line of auth.rules: give
 the principal, the right, and an agent, pack:ID or nothing for the hub itself. It ends
@@ -35,7 +36,8 @@ with --capability, or ask a running hub with --hub.
 
 With --envelope print instead an annotated example of each kind of ACP envelope, or of
 the given kinds: enough for a language model to write them.`,
-		Example: `  dragoman check --config dragoman.yaml
+		Example: `  dragoman check
+  dragoman check --all --config dragoman.yaml
   dragoman check --config dragoman.yaml --may alice ask shout
   dragoman check --envelope query response error`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -46,7 +48,8 @@ the given kinds: enough for a language model to write them.`,
 		},
 	}
 	config.AddFlags(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON; with --envelope the examples without comments")
+	c.Flags().BoolVar(&all, "all", false, "print all settings, if nothing is wrong with them")
+	c.Flags().BoolVar(&asJSON, "json", false, "print all settings as JSON; with --envelope the examples without comments")
 	c.Flags().BoolVar(&envelope, "envelope", false, "print annotated examples of ACP envelopes")
 	may.addFlags(c, io)
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, given string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -65,14 +68,16 @@ the given kinds: enough for a language model to write them.`,
 			}
 			return printEnvelopes(io.Out, args, asJSON)
 		}
-		if !may.asked {
-			if err := refuseFlags(c, "without --may", questionFlags...); err != nil {
-				return err
-			}
+		wrong := refuseFlags(c, "without --may", questionFlags...)
+		if may.asked {
+			wrong = refuseFlags(c, "with --may", "all")
+		}
+		if wrong != nil {
+			return wrong
 		}
 		settings, err := config.Load(c.Flags(), os.Environ())
 		if !may.asked {
-			return checkSettings(io, settings, err, asJSON)
+			return checkSettings(io, settings, err, all, asJSON)
 		}
 		switch {
 		case len(args) < 2 || len(args) > 3:
@@ -85,20 +90,35 @@ the given kinds: enough for a language model to write them.`,
 	return c
 }
 
-// checkSettings prints the settings, or all that is wrong with them, of which err was found when they were read.
-func checkSettings(io Streams, settings config.Config, err error, asJSON bool) error {
+// checkSettings prints what is wrong with settings, of which err was found when they were read; else the settings if
+// they are asked for, else that all is well unless there is a warning.
+func checkSettings(io Streams, settings config.Config, err error, all, asJSON bool) error {
 	err = errors.Join(err, service.CheckListeners(settings), service.CheckFiles(settings))
-	for _, warning := range service.Warnings(settings) {
+	warnings := service.Warnings(settings)
+	for _, warning := range warnings {
 		fmt.Fprintf(io.Err, "dragoman: warning: %s\n", warning)
 	}
 	if err != nil {
 		return wrongSettings(err)
 	}
 	settings.Journal.NATSURL = nats.Redacted(settings.Journal.NATSURL)
-	if asJSON {
+	switch {
+	case asJSON:
 		return printJSON(io.Out, settings.Plain())
+	case all:
+		return explain(io.Out, settings)
 	}
-	return explain(io.Out, settings)
+	if len(warnings) > 0 {
+		return nil
+	}
+	line := "all is well"
+	for _, part := range [][2]string{{" with ", settings.File}, {"; agents: ", settings.Agents.String()}, {"; packs: ", settings.Packs.String()}} {
+		if part[1] != "" {
+			line += part[0] + visible(part[1])
+		}
+	}
+	_, err = fmt.Fprintln(io.Out, line)
+	return err
 }
 
 // settingFlags returns the flags that settings are read from.

@@ -12,7 +12,7 @@ import (
 
 func TestCheckExplainsEverySetting(t *testing.T) {
 	path := configFile(t, t.TempDir(), "grpc: {ping_interval: 20s}")
-	code, out, stderr := run(t, "check", "--config", path)
+	code, out, stderr := run(t, "check", "--all", "--config", path)
 	if code != command.ExitDone {
 		t.Fatalf("got the exit code %d and %s, want %d", code, stderr, command.ExitDone)
 	}
@@ -39,7 +39,7 @@ func TestCheckTellsHowMuchTheJournalKeeps(t *testing.T) {
 		{nil, "128MiB", "1GiB"},
 		{[]string{"--data-dir", t.TempDir()}, "1GiB", "128MiB"},
 	} {
-		code, out, stderr := run(t, append([]string{"check"}, tt.args...)...)
+		code, out, stderr := run(t, append([]string{"check", "--all"}, tt.args...)...)
 		if code != command.ExitDone {
 			t.Fatalf("%v: got the exit code %d and %s, want %d", tt.args, code, stderr, command.ExitDone)
 		}
@@ -56,7 +56,7 @@ func TestCheckTellsHowMuchTheJournalKeeps(t *testing.T) {
 
 func TestCheckExplainsBudgetsInWords(t *testing.T) {
 	path := configFile(t, t.TempDir(), "budgets: [{agent: ben, tokens: 100000}, {thread: '*', tokens: 7, per: total}]")
-	code, out, stderr := run(t, "check", "--config", path)
+	code, out, stderr := run(t, "check", "--all", "--config", path)
 	if code != command.ExitDone {
 		t.Fatalf("got the exit code %d and %s, want %d", code, stderr, command.ExitDone)
 	}

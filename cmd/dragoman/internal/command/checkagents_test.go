@@ -55,9 +55,20 @@ limits: {hops: 0}
 }
 
 func TestAWarningDoesNotFailTheCheck(t *testing.T) {
-	path := configFile(t, t.TempDir(), "agents: [{name: a, dialect: text, command: [sh], env: [UNSET_HERE]}]")
+	path := configFile(t, t.TempDir(), "agents: [{name: a, command: [sh], env: [UNSET_HERE]}]")
 	code, out, stderr := run(t, "check", "--config", path)
-	if code != command.ExitDone || !strings.Contains(stderr, "warning: "+path+":1: agents[0].env[0]: UNSET_HERE") || !strings.Contains(out, "grpc_addr") {
-		t.Errorf("got %d, %q and %q, want a warning, and the settings", code, out, stderr)
+	if code != command.ExitDone || !strings.Contains(stderr, "warning: "+path+":1: agents[0].env[0]: UNSET_HERE") || out != "" {
+		t.Errorf("got %d, %q and %q, want a warning alone", code, out, stderr)
+	}
+}
+
+func TestTheCheckSaysInALineThatAllIsWell(t *testing.T) {
+	path := configFile(t, t.TempDir(), "agents: [{name: a, command: [sh]}, {name: b, command: [sh]}]\npacks: [{name: p, command: [sh]}]")
+	code, out, stderr := run(t, "check", "--config", path)
+	if want := "all is well with " + path + "; agents: a, b; packs: p\n"; code != command.ExitDone || out != want || stderr != "" {
+		t.Errorf("got %d, %q and %q, want %q", code, out, stderr, want)
+	}
+	if code, out, _ := run(t, "check", "--config", path, "--all"); code != command.ExitDone || !strings.Contains(out, "grpc_addr") {
+		t.Errorf("with --all: got %d and %q, want every setting", code, out)
 	}
 }

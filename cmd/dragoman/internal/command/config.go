@@ -17,8 +17,8 @@ func configCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "config", Short: "Change the settings of a running hub", Args: subcommand, Run: printHelp,
 		Long: `Change settings while the hub runs. The settings that it starts with are in its file
-and its environment: the hub reads them again on SIGHUP, and 'dragoman check' explains
-them.`,
+and its environment: the hub reads them again on SIGHUP, and 'dragoman check --all'
+explains them.`,
 	}
 	c.AddCommand(setAgentCommand(io))
 	return c

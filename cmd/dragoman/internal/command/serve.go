@@ -24,8 +24,11 @@ func serveCommand(io Streams) *cobra.Command {
 		Long: `Run a hub until it is interrupted. The first interrupt shuts it down gracefully: peers
 are notified and running tasks may finish. A second one stops it at once.
 
-Settings come from a YAML file (--config), the environment (DRAGOMAN_ and the name in
-capitals) and the command line; 'dragoman check' explains each and shows its value.`,
+Settings come from a YAML file, the environment (DRAGOMAN_ and the name in capitals) and
+the command line; 'dragoman check --all' explains each and shows its value. The file is that
+of --config, else dragoman.yaml in this directory, else that in $XDG_CONFIG_HOME/dragoman
+(~/.config/dragoman). The log names the file, and every command that the hub is about to
+run.`,
 	}
 	config.AddFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -54,9 +57,18 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 		return wrongSettings(err)
 	}
 	service.LimitMemory(settings.Limits.Memory)
+	commands := commandLog{log: log}
+	commands.tell(settings)
+	again := func() (config.Config, error) {
+		c, err := read()
+		if err == nil {
+			commands.tell(c)
+		}
+		return c, err
+	}
 	for pause := time.Duration(0); ; {
 		began := time.Now()
-		err := serveLife(ctx, &settings, open, read, reload, signals, log)
+		err := serveLife(ctx, &settings, open, again, reload, signals, log)
 		if !settings.Clustered() || !errors.Is(err, journal.ErrFenced) {
 			return err
 		}
@@ -110,6 +122,9 @@ func serveLife(ctx context.Context, settings *config.Config, open func() (*stdio
 		log.Info("tasks are kept in memory alone: --data-dir keeps them on disk")
 	}
 	log.Info("the hub is ready", readyLine(s.Addresses(), *settings)...)
+	if next := nextStep(s.Addresses(), *settings); next != "" {
+		log.Info(next)
+	}
 
 	reason, cause := awaitStop(ctx, s, settings.StopTimeout, read, gone, reload, signals, log)
 	patience := settings.StopTimeout

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/adapters/native"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
@@ -67,6 +68,14 @@ func (a *agentFlags) runSpeaking(ctx context.Context, streams Streams, e config.
 	return err
 }
 
+// unknownSpeaks returns a usage error for what no command speaks.
+func unknownSpeaks(speaks string, choices []string) error {
+	if speaks == acp.Dialect {
+		return usagef("--speaks acp: %s: write --speaks %s", config.NotACP, config.SpeaksEditor)
+	}
+	return usagef("--speaks %q: use %s", speaks, choice(speaks, choices))
+}
+
 // checkSpeaking returns a usage error for flags that do not fit a command that speaks a dialect.
 func checkSpeaking(e config.Agent, joins string, to *hubFlags) error {
 	switch {
@@ -100,14 +109,21 @@ func joinsBy(dialect, speaks string) (string, error) {
 // checkEntry returns a usage error for an agent that cannot be started, and warns of what may
 // keep it from working.
 func checkEntry(e config.Agent, warnings io.Writer) error {
-	wrong := []error{e.Check()}
-	for _, f := range supervisor.CheckAgent(e) {
+	return reportFindings(e.Check(), supervisor.CheckAgent(e), warnings)
+}
+
+// reportFindings returns a usage error for all that is wrong, and prints the warnings.
+func reportFindings(err error, findings []supervisor.Finding, warnings io.Writer) error {
+	wrong := []error{err}
+	for _, f := range findings {
 		text := "the command cannot be run: " + f.Text
 		switch member, _, _ := strings.Cut(f.Member, "["); member {
 		case "env":
 			text = "--env: " + f.Text
 		case "options":
 			text = "--option: " + f.Text
+		case "token_file":
+			text = "--token-file: " + f.Text
 		}
 		if f.Warning {
 			fmt.Fprintf(warnings, "dragoman: warning: %s\n", text)

@@ -24,6 +24,9 @@ const (
 // Speaks are the dialects that a command can speak on its stdin and stdout.
 var Speaks = []string{SpeaksText, SpeaksEditor, SpeaksPiRPC, SpeaksNative}
 
+// NotACP says what to write instead of acp, which is the name of another dialect.
+const NotACP = "the Agent Client Protocol of editors is called " + SpeaksEditor + " here"
+
 // supervised are the dialects of the agents of the settings.
 var supervised = append(slices.Clone(Speaks), SpeaksA2A)
 
@@ -98,28 +101,28 @@ const (
 
 func (a *Agents) read(path string, raw any, report reporter) {
 	*a = readEntries[Agent](path, raw, report)
-	onlyOnce(path, a.names(), report)
+	onlyOnce(path, a.Names(), report)
 }
 
 func (p *Packs) read(path string, raw any, report reporter) {
 	*p = readEntries[Pack](path, raw, report)
-	onlyOnce(path, p.names(), report)
+	onlyOnce(path, p.Names(), report)
 }
 
 // String describes the agents: their names.
-func (a Agents) String() string { return strings.Join(a.names(), ", ") }
+func (a Agents) String() string { return strings.Join(a.Names(), ", ") }
 
 // String describes the packs: their names.
-func (p Packs) String() string { return strings.Join(p.names(), ", ") }
+func (p Packs) String() string { return strings.Join(p.Names(), ", ") }
 
-func (a Agents) names() []string { return each(a, func(one Agent) string { return one.Name }) }
+func (a Agents) Names() []string { return each(a, func(one Agent) string { return one.Name }) }
 
-func (p Packs) names() []string { return each(p, func(one Pack) string { return one.Name }) }
+func (p Packs) Names() []string { return each(p, func(one Pack) string { return one.Name }) }
 
 func (a *Agent) settings() *table {
 	t := &table{}
 	add(t, "name", &a.Name, "", "Id of the agent.").notEmpty()
-	add(t, "dialect", &a.Dialect, "", "What it speaks.").oneOf(supervised...)
+	add(t, "dialect", &a.Dialect, "", "What it speaks. The default is text, with a url a2a.").oneOf(supervised...).but("acp", NotACP)
 	a.Process.settings(t)
 	a.Remote.settings(t)
 	add(t, "capabilities", &a.Capabilities, nil, "Capabilities that it is found by.").noCommas()
@@ -158,9 +161,14 @@ func (r *Remote) settings(t *table) {
 }
 
 // Check returns what to change about the agent, a line for each of its members.
-func (a Agent) Check() error {
+func (a Agent) Check() error { return checked(&a) }
+
+// Check returns what to change about the pack, a line for each of its members.
+func (p Pack) Check() error { return checked(&p) }
+
+func checked(e entry) error {
 	var all []error
-	a.check(func(member, text string) { all = append(all, fmt.Errorf("%s: %s", member, text)) })
+	e.check(func(member, text string) { all = append(all, fmt.Errorf("%s: %s", member, text)) })
 	return errors.Join(all...)
 }
 
@@ -170,12 +178,15 @@ func (a *Agent) check(report reporter) {
 	} else if err := core.CheckAgentID(core.AgentID(a.Name)); err != nil {
 		report("name", core.AsFault(err).Message)
 	}
-	if _, err := core.ParseAddress(strings.Join(append([]string{a.Name}, a.Fallback...), ",")); err != nil && len(a.Fallback) > 0 {
-		report("fallback", core.AsFault(err).Message)
+	a.checkFallback(report)
+	if a.Dialect == "" {
+		a.Dialect = SpeaksText
+		if a.URL != "" && len(a.Command) == 0 {
+			a.Dialect = SpeaksA2A
+		}
 	}
 	if !slices.Contains(supervised, a.Dialect) {
-		report("dialect", "missing; use "+oneOf(supervised))
-		return // the others depend on it
+		return // it is refused, and the others depend on it
 	}
 	if a.Warm > 0 && a.Dialect != SpeaksPiRPC {
 		report("warm", "only "+SpeaksPiRPC+" agents have it: leave it out")
@@ -191,6 +202,15 @@ func (a *Agent) check(report reporter) {
 	}
 	a.Remote.checkNone(report, "a "+a.Dialect+" agent is a command")
 	a.checkProcess(report)
+}
+
+func (a *Agent) checkFallback(report reporter) {
+	if len(a.Fallback) == 0 {
+		return
+	}
+	if _, err := core.ParseAddress(strings.Join(append([]string{a.Name}, a.Fallback...), ",")); err != nil {
+		report("fallback", core.AsFault(err).Message)
+	}
 }
 
 func (a *Agent) checkOptions(report reporter) {

@@ -17,6 +17,8 @@ agents:
   - {name: pi, dialect: pi-rpc, command: [pi, --mode, rpc, --no-session], warm: 1}
   - {name: shout, dialect: text, command: [tr, a-z, A-Z], fallback: [pi, far]}
   - {name: far, dialect: a2a, url: "https://example.com/agents/far", token_file: far.token}
+  - {name: usual, command: [cat]}
+  - {name: there, url: "https://example.com/agents/there"}
 packs:
   - {name: files, command: [npx, -y, "@modelcontextprotocol/server-filesystem", .], timeout: 90s, result_bytes: 1MiB}
   - {name: search, url: "https://example.com/mcp", token_file: search.token}
@@ -29,6 +31,8 @@ packs:
 		{Name: "pi", Dialect: "pi-rpc", Process: config.Process{Command: []string{"pi", "--mode", "rpc", "--no-session"}}, Warm: 1},
 		{Name: "shout", Dialect: "text", Process: config.Process{Command: []string{"tr", "a-z", "A-Z"}}, Fallback: []string{"pi", "far"}},
 		{Name: "far", Dialect: "a2a", Remote: config.Remote{URL: "https://example.com/agents/far", TokenFile: "far.token"}},
+		{Name: "usual", Dialect: "text", Process: config.Process{Command: []string{"cat"}}},
+		{Name: "there", Dialect: "a2a", Remote: config.Remote{URL: "https://example.com/agents/there"}},
 	}
 	wantPacks := config.Packs{
 		{Name: "files", Process: config.Process{Command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "."}}, Timeout: config.Time(90 * time.Second), ResultBytes: 1 << 20},
@@ -48,7 +52,8 @@ func TestAWrongAgentOrPackIsRefusedWithWhatToChange(t *testing.T) {
 		`packs: {files: {command: [npx]}}`:                                                         "packs: want a list of objects, got an object: write - name: files",
 		`agents: [a]`:                                                                              `agents[0]: want an object such as {name: ...}, got "a"`,
 		`agents: [{dialect: text, command: [a]}]`:                                                  "agents[0].name: missing",
-		`agents: [{name: a, command: [a]}]`:                                                        "agents[0].dialect: missing; use text, editor, pi-rpc, native or a2a",
+		`agents: [{name: a}]`:                                                                      "agents[0].command: missing",
+		`agents: [{name: a, dialect: acp, command: [a], options: [mode=x]}]`:                       `agents[0].dialect: want text, editor, pi-rpc, native or a2a, got "acp": the Agent Client Protocol of editors is called editor here`,
 		`agents: [{name: a, dialect: editro, command: [a]}]`:                                       `agents[0].dialect: want text, editor, pi-rpc, native or a2a, got "editro": did you mean editor?`,
 		`agents: [{name: a, dialect: coven, command: [a]}]`:                                        `agents[0].dialect: want text, editor, pi-rpc, native or a2a, got "coven"`,
 		`agents: [{name: a, dialect: text}]`:                                                       "agents[0].command: missing",

@@ -8,6 +8,8 @@ import (
 // the default, the description and the limits of each. A flag takes precedence over the
 // environment, the environment over the file, and the file over the default.
 type Config struct {
+	// File is the settings file that was read, or was to be; "" for none.
+	File string
 	// Places are the origins, by key, of the settings that are set.
 	Places map[string]Origin
 

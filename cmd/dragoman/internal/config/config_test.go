@@ -31,7 +31,7 @@ func configOf(t *testing.T, yaml string, environ []string, args ...string) (conf
 }
 
 // ignoreOrigins compares settings without their origins.
-var ignoreOrigins = cmpopts.IgnoreFields(config.Config{}, "Places")
+var ignoreOrigins = cmpopts.IgnoreFields(config.Config{}, "Places", "File")
 
 // configFile writes a configuration file and returns its path.
 func configFile(t *testing.T, dir, yaml string) string {
@@ -116,7 +116,7 @@ func TestAnInvalidSettingIsAnErrorWithOriginValueAndLimits(t *testing.T) {
 		{flag: "--log-level=loud", want: `--log-level: want debug, info, warn or error, got "loud"`},
 		{yaml: "limits: {hops: 2}\n---\nlimits: {hops: 3}", want: "dragoman.yaml:2: a second document begins here: write all in one, without ---"},
 		{yaml: "limits: {hops: 2}\n---\n%x", want: "dragoman.yaml:3: found unknown directive name"},
-		{yaml: "color: blue", want: "dragoman.yaml:1: color: unknown setting: 'dragoman check' without it lists all there are"},
+		{yaml: "color: blue", want: "dragoman.yaml:1: color: unknown setting: 'dragoman check --all' without it lists all there are"},
 		{yaml: "hops: 2", want: "dragoman.yaml:1: hops: unknown setting: did you mean limits.hops?"},
 		{yaml: "[1]", want: "dragoman.yaml:1: want names with their values, got a list"},
 		{yaml: "a: b: c", want: "dragoman.yaml:1: a second name with a colon in one line"},

@@ -239,7 +239,7 @@ func typeOf(s *Setting) object {
 	case Budgets:
 		o = object{{"type", "array"}, {"items", schemaOfBudget()}}
 	case Agents:
-		o = object{{"type", "array"}, {"items", schemaOfEntry(new(Agent), "name", "dialect")}}
+		o = object{{"type", "array"}, {"items", schemaOfEntry(new(Agent), "name")}}
 	case Packs:
 		o = object{{"type", "array"}, {"items", schemaOfEntry(new(Pack), "name")}}
 	case Issuers:

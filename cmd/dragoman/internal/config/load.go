@@ -73,7 +73,9 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 	for _, s := range *settings.all {
 		s.reset()
 	}
-	for _, from := range []source{settings.fromFile(fs, environ), settings.fromEnviron(environ), settings.fromFlags(fs)} {
+	file, path := settings.fromFile(fs, environ)
+	c.File = path
+	for _, from := range []source{file, settings.fromEnviron(environ), settings.fromFlags(fs)} {
 		for _, key := range slices.Sorted(maps.Keys(from.values)) {
 			settings.read(key, from.values[key], func(path, text string) { from.wrong.add(from.place(path), "%s", text) })
 			if from.values[key] != nil {
@@ -140,26 +142,27 @@ func Local() Config {
 	return c
 }
 
-// fromFile reads the settings file, if one is named.
-func (t *table) fromFile(fs *pflag.FlagSet, environ []string) (of source) {
-	path, _ := fs.GetString("config")
-	named := Origin{name: "--config"}
-	if path == "" {
-		named.name = VariablePrefix + "CONFIG"
-		if path, _ = lookup(environ, named.name); path == "" {
-			return of
-		}
+// fromFile reads the settings file, if one is named or found, and returns its path. One is found only for commands
+// that have a flag to name it.
+func (t *table) fromFile(fs *pflag.FlagSet, environ []string) (of source, path string) {
+	path, name := NamedFile(fs, environ)
+	if name == "" && fs.Lookup("config") != nil {
+		path = FoundFile(environ)
 	}
+	if path == "" {
+		return of, ""
+	}
+	named := Origin{name: name}
 	path, err := ExpandHome(path)
 	if err != nil {
 		of.wrong.add(named, "%s", err)
-		return of
+		return of, path
 	}
 	data, err := edge.ReadFile(path)
 	if err != nil {
-		named.name += " " + path
-		of.wrong.add(named, "%s; name a YAML file, or leave it out ('dragoman check' shows every setting)", Bare(err))
-		return of
+		named.name = strings.TrimSpace(name + " " + path)
+		of.wrong.add(named, "%s; name a YAML file, or leave it out ('dragoman check --all' shows every setting)", Bare(err))
+		return of, path
 	}
 	d, wrong := readYAML(data)
 	of.place = func(within string) Origin { return Origin{path, within, d.Lines} }
@@ -168,7 +171,7 @@ func (t *table) fromFile(fs *pflag.FlagSet, environ []string) (of source) {
 	for _, twice := range t.flatten("", d.Values, of.values) {
 		of.wrong.add(of.place(twice), "it is set twice, by its whole name and below a group: remove one")
 	}
-	return of
+	return of, path
 }
 
 // Bare returns an error without the path that the system puts before it.
@@ -252,7 +255,7 @@ func UnknownVariables(environ []string) (lines []string) {
 		if near := suggest.Nearest(bare, known); near != "" {
 			lines = append(lines, fmt.Sprintf("unknown variable %s: did you mean %s?", name, VariablePrefix+near))
 		} else {
-			lines = append(lines, fmt.Sprintf("unknown variable %s: 'dragoman check' lists all there are", name))
+			lines = append(lines, fmt.Sprintf("unknown variable %s: 'dragoman check --all' lists all there are", name))
 		}
 	}
 	if ofServices != "" {

@@ -70,7 +70,7 @@ func TestUnknownVariablesAreNamedAndNoProblem(t *testing.T) {
 	}
 	want := []string{
 		"unknown variable DRAGOMAN_LIMIT_HOPS: did you mean DRAGOMAN_LIMITS_HOPS?",
-		"unknown variable DRAGOMAN_FOO: 'dragoman check' lists all there are",
+		"unknown variable DRAGOMAN_FOO: 'dragoman check --all' lists all there are",
 		"DRAGOMAN_SERVICE_HOST and its kin are of Kubernetes, for a Service whose name begins with dragoman, and not read: enableServiceLinks: false in the pod does without them",
 	}
 	if diff := cmp.Diff(want, config.UnknownVariables(environ)); diff != "" {

@@ -27,6 +27,7 @@ type Setting struct {
 	clean        func(text string) (clean, wrong string)
 	cleanPattern string
 	choices      []string
+	others       map[string]string // what is no choice, and what to write instead
 	pattern      *regexp.Regexp
 	what         string // what the pattern matches
 	filled       bool   // the empty text is not allowed
@@ -121,6 +122,12 @@ func (s *Setting) each(clean func(text string) (clean, wrong string), pattern st
 
 func (s *Setting) oneOf(choices ...string) *Setting {
 	s.choices = choices
+	return s
+}
+
+// but says what to write instead of a text that is no choice.
+func (s *Setting) but(text, instead string) *Setting {
+	s.others = map[string]string{text: instead}
 	return s
 }
 

@@ -36,7 +36,7 @@ func (t *table) read(key string, raw any, report reporter) {
 	if near := suggest.Nearest(key, known); near != "" {
 		report(key, fmt.Sprintf("unknown setting: did you mean %s?", near))
 	} else {
-		report(key, "unknown setting: 'dragoman check' without it lists all there are")
+		report(key, "unknown setting: 'dragoman check --all' without it lists all there are")
 	}
 }
 
@@ -65,7 +65,7 @@ func (s *Setting) set(raw any) (ok bool) {
 	field := s.value()
 	switch text, isText := raw.(string); field.Kind() {
 	case reflect.String:
-		if ok = isText && s.allows(text); ok {
+		if ok = isText && s.allows(text); isText { // what is refused is checked with the others
 			field.SetString(text)
 		}
 	case reflect.Bool, reflect.Pointer:
@@ -275,6 +275,9 @@ func (s *Setting) instead(raw any) string {
 			return ": write false"
 		}
 	case *string:
+		if other := s.others[text]; other != "" {
+			return ": " + other
+		}
 		if near := suggest.Nearest(text, s.choices); isText && near != "" {
 			return ": did you mean " + near + "?"
 		}
