@@ -27,8 +27,8 @@ are notified and running tasks may finish. A second one stops it at once.
 Settings come from a YAML file, the environment (DRAGOMAN_ and the name in capitals) and
 the command line; 'dragoman check --all' explains each and shows its value. The file is that
 of --config, else dragoman.yaml in this directory, else that in $XDG_CONFIG_HOME/dragoman
-(~/.config/dragoman). The log names the file, and every command that the hub is about to
-run.`,
+(~/.config/dragoman). 'dragoman add' writes agents into it. The log names the file, and
+every command that the hub is about to run.`,
 	}
 	config.AddFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -57,6 +57,7 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 		return wrongSettings(err)
 	}
 	service.LimitMemory(settings.Limits.Memory)
+	defer announce(settings, log)()
 	commands := commandLog{log: log}
 	commands.tell(settings)
 	again := func() (config.Config, error) {

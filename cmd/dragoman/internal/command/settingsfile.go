@@ -59,6 +59,16 @@ func absolute(path string) string {
 	return path
 }
 
+// announce lets 'dragoman add' find this hub, until gone is called.
+func announce(c config.Config, log *slog.Logger) (gone func()) {
+	gone, err := service.Announce(cmp.Or(c.File, config.FileName))
+	if err != nil {
+		log.Debug("'dragoman add' does not find this hub", "error", err)
+		return func() {}
+	}
+	return gone
+}
+
 // nextStep returns the address of the console, and what to type next; "" for a hub without HTTP.
 func nextStep(at service.Addresses, c config.Config) string {
 	host, port, err := net.SplitHostPort(at.HTTP)
@@ -68,7 +78,7 @@ func nextStep(at service.Addresses, c config.Config) string {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	scheme, next := "http", self()+" agent --help"
+	scheme, next := "http", self()+" add"
 	if c.TLS.Cert != "" {
 		scheme = "https"
 	}
