@@ -2,30 +2,28 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/preset"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// editorAgent is a published agent that speaks the editor's protocol.
-type editorAgent struct {
-	// packages are what npm installs, with its arguments.
-	packages []string
-	version  string
-	newNode  bool // it wants a newer Node than the machine may have
-	program  string
-	args     []string
-	env      []string
-	files    map[string]string // below HOME; $URL stands for the address of the model
-	options  []string
-	// tool and input are how the model writes made.txt; $DIR stands for the working directory.
+// publishedAgent is what a test needs to run one of the agents that 'dragoman add' knows, without its model.
+type publishedAgent struct {
+	npm   []string          // flags of its installation
+	keys  []string          // variables that it is added with
+	env   []string          // and others
+	files map[string]string // below HOME; $URL stands for the address of the model
+	// tool and input are how the model writes made.txt, for those that ask before; $DIR stands for the working directory.
 	tool, input string
 	custom      bool
 	// shows is what the person who approves sees beside the name of the file.
@@ -35,19 +33,15 @@ type editorAgent struct {
 // madeText is what is in the file that is written.
 const madeText = "made by the model"
 
-// publishedEditors are the agents that the hub is tested with. They have no model but a stub.
-var publishedEditors = map[string]editorAgent{
-	"Claude Code": {
-		packages: []string{"@agentclientprotocol/claude-agent-acp@0.101.0"}, version: "0.101.0",
-		program: "@agentclientprotocol/claude-agent-acp/dist/index.js",
-		env:     []string{"ANTHROPIC_API_KEY=x", "ANTHROPIC_BASE_URL=$URL", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
-		options: []string{"mode=default"},
-		tool:    "Write", input: `{"file_path":"$DIR/made.txt","content":"made by the model\n"}`, shows: madeText,
+// publishedAgents are the agents of [preset.Agents] that npm has, by their names. They have no model but a stub.
+var publishedAgents = map[string]publishedAgent{
+	"claude": {
+		keys: []string{"ANTHROPIC_API_KEY=x", "ANTHROPIC_BASE_URL=$URL"},
+		env:  []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
+		tool: "Write", input: `{"file_path":"$DIR/made.txt","content":"made by the model\n"}`, shows: madeText,
 	},
-	"Codex": {
-		packages: []string{"@agentclientprotocol/codex-acp@2.6.0"}, version: "2.6.0",
-		program: "@agentclientprotocol/codex-acp/dist/index.js",
-		env:     []string{"OPENAI_API_KEY=x", "NO_BROWSER=1"},
+	"codex": {
+		keys: []string{"OPENAI_API_KEY=x"},
 		files: map[string]string{".codex/config.toml": `model = "gpt-5.5"
 model_provider = "stub"
 [model_providers.stub]
@@ -56,51 +50,54 @@ base_url = "$URL/v1"
 wire_api = "responses"
 env_key = "OPENAI_API_KEY"
 `},
-		options: []string{"mode=read-only"},
-		tool:    "apply_patch", input: "*** Begin Patch\n*** Add File: made.txt\n+made by the model\n*** End Patch\n", custom: true, shows: "made.txt",
+		tool: "apply_patch", input: "*** Begin Patch\n*** Add File: made.txt\n+made by the model\n*** End Patch\n", custom: true, shows: "made.txt",
 	},
-	"Gemini CLI": {
-		packages: []string{"--omit=optional", "--ignore-scripts", geminiCLI}, version: "0.61.0",
-		program: "@google/gemini-cli/bundle/gemini.js", args: []string{"--acp"},
-		env:     []string{"GEMINI_API_KEY=x", "GOOGLE_GEMINI_BASE_URL=$URL", "GEMINI_CLI_TRUST_WORKSPACE=true"},
-		files:   map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}`},
-		options: []string{"mode=default"},
-		tool:    "write_file", input: `{"file_path":"made.txt","content":"made by the model\n"}`, shows: "+" + madeText,
+	"gemini": {
+		npm:   []string{"--omit=optional", "--ignore-scripts"},
+		keys:  []string{"GEMINI_API_KEY=x", "GOOGLE_GEMINI_BASE_URL=$URL"},
+		files: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}`},
+		tool:  "write_file", input: `{"file_path":"made.txt","content":"made by the model\n"}`, shows: "+" + madeText,
 	},
-	"OpenCode": {
-		packages: []string{"opencode-ai@1.18.33"}, version: "1.18.33",
-		program: ".bin/opencode", args: []string{"acp"},
-		files:   map[string]string{".config/opencode/opencode.json": `{"autoupdate":false,"model":"stub/stub","provider":{"stub":{"npm":"@ai-sdk/openai-compatible","name":"Stub","options":{"baseURL":"$URL/v1","apiKey":"x"},"models":{"stub":{"name":"Stub","tool_call":true}}}},"permission":{"edit":"ask","bash":"ask"}}`},
-		options: []string{"mode=build"},
-		tool:    "write", input: `{"filePath":"$DIR/made.txt","content":"made by the model\n"}`, shows: madeText,
+	"opencode": {
+		files: map[string]string{".config/opencode/opencode.json": `{"autoupdate":false,"model":"stub/stub","provider":{"stub":{"npm":"@ai-sdk/openai-compatible","name":"Stub","options":{"baseURL":"$URL/v1","apiKey":"x"},"models":{"stub":{"name":"Stub","tool_call":true}}}},"permission":{"edit":"ask","bash":"ask"}}`},
+		tool:  "write", input: `{"filePath":"$DIR/made.txt","content":"made by the model\n"}`, shows: madeText,
 	},
-	"Qwen Code": {
-		packages: []string{"--ignore-scripts", "@qwen-code/qwen-code@0.24.4"}, version: "0.24.4", newNode: true,
-		program: "@qwen-code/qwen-code/cli-entry.js", args: []string{"--acp"},
-		env:     []string{"OPENAI_API_KEY=x", "OPENAI_BASE_URL=$URL/v1", "OPENAI_MODEL=stub"},
-		files:   map[string]string{".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false}}`},
-		options: []string{"mode=default"},
-		tool:    "write_file", input: `{"file_path":"$DIR/made.txt","content":"made by the model\n"}`, shows: madeText,
+	"pi": {
+		npm: []string{"--ignore-scripts"},
+		env: []string{"PI_OFFLINE=1", "PI_SKIP_VERSION_CHECK=1"},
+		files: map[string]string{
+			".pi/agent/models.json":   `{"providers":{"stub":{"baseUrl":"$URL/v1","api":"openai-completions","apiKey":"x","models":[{"id":"m1"}]}}}`,
+			".pi/agent/settings.json": `{"defaultProvider":"stub","defaultModel":"m1"}`,
+		},
+	},
+	"qwen": {
+		npm:   []string{"--ignore-scripts"},
+		keys:  []string{"OPENAI_API_KEY=x", "OPENAI_BASE_URL=$URL/v1", "OPENAI_MODEL=stub"},
+		files: map[string]string{".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false}}`},
+		tool:  "write_file", input: `{"file_path":"$DIR/made.txt","content":"made by the model\n"}`, shows: madeText,
 	},
 }
 
-// install installs an agent and the stub of its model, and returns how to start it.
-func (a editorAgent) install(t *testing.T) (config.Process, *modelStub) {
+// knownAgent returns an agent that 'dragoman add' knows.
+func knownAgent(t *testing.T, name string) preset.Agent {
+	t.Helper()
+	known, is := preset.Named(name)
+	if !is {
+		t.Fatalf("got no agent %s, want one", name)
+	}
+	return known
+}
+
+// prepare installs an agent and the stub of its model, and returns the variables of a user who has it, and those of
+// its keys. work is where it writes.
+func (a publishedAgent) prepare(t *testing.T, known preset.Agent, work string) (env, keys []string, model *modelStub) {
 	t.Helper()
 	needs(t, "node", "npm")
-	dir, home, work := t.TempDir(), t.TempDir(), t.TempDir()
-	installNode(t, dir, a.packages...)
-	model := newModelStub(t)
+	dir, home := t.TempDir(), t.TempDir()
+	installNode(t, dir, append(a.npm[:len(a.npm):len(a.npm)], known.Package)...)
+	model = newModelStub(t)
 	filled := strings.NewReplacer("$URL", model.URL, "$DIR", work)
 	model.tool, model.input, model.custom = a.tool, filled.Replace(a.input), a.custom
-	p := config.Process{Command: []string{filepath.Join(dir, "node_modules", a.program)}, Env: []string{"HOME=" + home}, Dir: work}
-	if strings.HasSuffix(a.program, ".js") {
-		p.Command = append([]string{nodeFor(t, a.newNode)}, p.Command...)
-	}
-	p.Command = append(p.Command, a.args...)
-	for _, v := range a.env {
-		p.Env = append(p.Env, filled.Replace(v))
-	}
 	for name, text := range a.files {
 		path := filepath.Join(home, name)
 		err := os.MkdirAll(filepath.Dir(path), 0o700)
@@ -111,18 +108,65 @@ func (a editorAgent) install(t *testing.T) (config.Process, *modelStub) {
 			t.Fatal(err)
 		}
 	}
-	return p, model
+	bin := filepath.Join(dir, "node_modules", ".bin")
+	if node := nodeFor(t, strings.HasPrefix(known.Node, "22")); node != "node" {
+		bin += string(filepath.ListSeparator) + filepath.Dir(node)
+	}
+	for _, v := range a.keys {
+		keys = append(keys, filled.Replace(v))
+	}
+	return []string{"HOME=" + home, "PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH")}, keys, model
 }
 
-func TestPublishedEditorAgentsAreAgentsOfTheHub(t *testing.T) {
+// install prepares an agent, and returns it as 'dragoman add' writes it.
+func (a publishedAgent) install(t *testing.T, known preset.Agent) (config.Agent, *modelStub) {
+	t.Helper()
+	work := t.TempDir()
+	env, keys, model := a.prepare(t, known, work)
+	e := addKnown(t, known.Name, work, append(env, keys...))
+	for _, v := range keys { // the hub of a test has none of its own
+		key, _, _ := strings.Cut(v, "=")
+		i := slices.Index(e.Env, key)
+		if i < 0 {
+			t.Fatalf("got the variables %q, want %s passed on", e.Env, key)
+		}
+		e.Env[i] = v
+	}
+	e.Env, e.Dir = append(append(e.Env, env...), a.env...), work
+	return e, model
+}
+
+// addKnown adds an agent in a directory, and returns what the settings have then.
+func addKnown(t *testing.T, name, dir string, env []string) config.Agent {
+	t.Helper()
+	add := program(t, "add", name)
+	add.Dir, add.Env = dir, append(add.Env, env...)
+	if out, err := add.CombinedOutput(); err != nil {
+		t.Fatalf("dragoman add %s: got %v and %s, want it done", name, err, out)
+	}
+	settings, err := config.Load(pflag.NewFlagSet("", pflag.ContinueOnError), []string{"DRAGOMAN_CONFIG=" + filepath.Join(dir, config.FileName)})
+	if err != nil || len(settings.Agents) != 1 {
+		t.Fatalf("got the agents %s and %v, want one", settings.Agents, err)
+	}
+	return settings.Agents[0]
+}
+
+func TestPublishedAgentsAreAgentsOfTheHub(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stub is told paths of Unix")
 	}
 	t.Parallel()
-	for name, a := range publishedEditors {
-		t.Run(name, func(t *testing.T) {
-			process, model := a.install(t)
-			h, _, ask := editorHub(t, process, a.options...)
+	for _, known := range preset.Agents {
+		a, has := publishedAgents[known.Name]
+		if !has {
+			if known.Package != "" {
+				t.Errorf("%s: got no test, want one of every agent that npm has", known.Name)
+			}
+			continue
+		}
+		t.Run(known.Title, func(t *testing.T) {
+			e, model := a.install(t, known)
+			h, _, ask := hubOf(t, e)
 			done := func(thread core.ThreadID, word, text string) *task.Task {
 				t.Helper()
 				key := h.key()
@@ -137,13 +181,17 @@ func TestPublishedEditorAgentsAreAgentsOfTheHub(t *testing.T) {
 				t.Errorf("got the usage %+v, want what the agent counted", got.Usage)
 			}
 			done("t", "remember", "You said hello.")
-			card, _ := h.service.Hub().Agent(core.Principal{Operator: true}, "ed")
+			card, _ := h.service.Hub().Agent(core.Principal{Operator: true}, core.AgentID(e.Name))
 			var info struct{ Version string }
-			if err := json.Unmarshal(card.Metadata["agentInfo"], &info); err != nil || info.Version != a.version {
-				t.Errorf("got the version %q (%v), want %s", info.Version, err, a.version)
+			if told := card.Metadata["agentInfo"]; told != nil { // pi says nothing of itself
+				if err := json.Unmarshal(told, &info); err != nil || info.Version != known.Version() {
+					t.Errorf("got the version %q (%v), want %s", info.Version, err, known.Version())
+				}
 			}
-			a.writes(t, h, ask, filepath.Join(process.Dir, "made.txt"), true)
-			a.writes(t, h, ask, filepath.Join(process.Dir, "made.txt"), false)
+			if a.tool != "" {
+				a.writes(t, h, ask, filepath.Join(e.Dir, "made.txt"), true)
+				a.writes(t, h, ask, filepath.Join(e.Dir, "made.txt"), false)
+			}
 
 			key := h.key()
 			waiting := ask("", "say "+key+" please wait")
@@ -154,14 +202,14 @@ func TestPublishedEditorAgentsAreAgentsOfTheHub(t *testing.T) {
 			if got := waiting.Answer(); got.End != core.KindCancelled || got.Text != "so far" {
 				t.Errorf("got %s with %q (%v), want it cancelled", got.End, got.Text, got.Fault)
 			}
-			a.restarts(t, process)
-			a.joins(t, h, process)
+			restarts(t, e)
+			joins(t, h, e)
 		})
 	}
 }
 
 // writes has the agent write a file, which somebody allows or denies over REST.
-func (a editorAgent) writes(t *testing.T, h *testHub, ask func(core.ThreadID, string) *task.Task, path string, allowed bool) {
+func (a publishedAgent) writes(t *testing.T, h *testHub, ask func(core.ThreadID, string) *task.Task, path string, allowed bool) {
 	t.Helper()
 	_ = os.Remove(path)
 	key := h.key()
@@ -217,21 +265,19 @@ func eventsOf(of *task.Task) func(func(core.Event) bool) {
 }
 
 // restarts asks in a thread before and after a restart of the hub.
-func (a editorAgent) restarts(t *testing.T, p config.Process) {
+func restarts(t *testing.T, e config.Agent) {
 	t.Helper()
-	settings, err := json.Marshal(map[string]any{"agents": []any{map[string]any{
-		"name": "ed", "dialect": config.SpeaksEditor, "command": p.Command, "cwd": p.Dir, "env": p.Env, "options": a.options,
-	}}})
+	settings, err := json.Marshal(map[string]any{"agents": []config.Agent{e}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, file := t.TempDir(), filepath.Join(t.TempDir(), "dragoman.yaml") // JSON is YAML
+	data, file := t.TempDir(), filepath.Join(t.TempDir(), config.FileName) // JSON is YAML
 	if err := os.WriteFile(file, settings, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for life, c := range []struct{ word, want string }{{"hello", "HELLO, world!"}, {"remember", "You said hello."}} {
 		h := startHub(t, "--data-dir", data, "--config", file)
-		out, err := program(t, "ask", "ed", "please "+c.word, "--thread", "talk", "--hub", "http://"+h.http).Output()
+		out, err := program(t, "ask", e.Name, "please "+c.word, "--thread", "talk", "--hub", "http://"+h.http).Output()
 		if err != nil || strings.TrimSpace(string(out)) != c.want {
 			t.Errorf("life %d: got %q (%v), want %q", life, out, err, c.want)
 		}
@@ -243,17 +289,17 @@ func (a editorAgent) restarts(t *testing.T, p config.Process) {
 }
 
 // joins has the agent join the hub by dragoman agent, as another one.
-func (a editorAgent) joins(t *testing.T, h *testHub, p config.Process) {
+func joins(t *testing.T, h *testHub, e config.Agent) {
 	t.Helper()
-	args := []string{"agent", "--speaks", config.SpeaksEditor, "--name", "far", "--hub", h.url()}
-	for _, v := range p.Env {
+	args := []string{"agent", "--speaks", e.Dialect, "--name", "far", "--hub", h.url()}
+	for _, v := range e.Env {
 		args = append(args, "--env", v)
 	}
-	for _, o := range a.options {
+	for _, o := range e.Options {
 		args = append(args, "--option", o)
 	}
-	cmd := program(t, append(append(args, "--"), p.Command...)...)
-	cmd.Dir, cmd.Stderr = p.Dir, t.Output()
+	cmd := program(t, append(append(args, "--"), e.Command...)...)
+	cmd.Dir, cmd.Stderr = e.Dir, t.Output()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -264,6 +310,6 @@ func (a editorAgent) joins(t *testing.T, h *testHub, p config.Process) {
 	h.await(t, "joined far")
 	code, out, stderr := h.run(t, "ask", "far", "please hello")
 	if code != 0 || strings.TrimSpace(out) != "HELLO, world!" {
-		t.Errorf("by dragoman agent: got %d, %q and %s, want the answer", code, out, fmt.Sprint(stderr))
+		t.Errorf("by dragoman agent: got %d, %q and %s, want the answer", code, out, stderr)
 	}
 }

@@ -16,25 +16,27 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// The packages of npm that editor agents are tested with.
-const (
-	editorSDK = "@agentclientprotocol/sdk@2.4.0"
-	geminiCLI = "@google/gemini-cli@0.61.0"
-)
+// editorSDK is the package of npm with which editor agents and editors are written.
+const editorSDK = "@agentclientprotocol/sdk@2.4.0"
 
 // editorHub starts a hub with an agent that speaks the editor's protocol, and returns a function
 // that asks it something. The second word of a question is its key.
-func editorHub(t *testing.T, process config.Process, options ...string) (*testHub, *hub.Session, func(thread core.ThreadID, content string) *task.Task) {
+func editorHub(t *testing.T, process config.Process) (*testHub, *hub.Session, func(thread core.ThreadID, content string) *task.Task) {
 	t.Helper()
-	h := newTestHub(t, func(c *config.Config) {
-		c.Agents = config.Agents{{Name: "ed", Dialect: config.SpeaksEditor, Process: process, MaxConcurrent: 4, Options: options}}
-	})
-	h.await(t, "joined ed")
+	return hubOf(t, config.Agent{Name: "ed", Dialect: config.SpeaksEditor, Process: process})
+}
+
+// hubOf is editorHub for any agent, which gets four tasks at once.
+func hubOf(t *testing.T, e config.Agent) (*testHub, *hub.Session, func(thread core.ThreadID, content string) *task.Task) {
+	t.Helper()
+	e.MaxConcurrent = 4
+	h := newTestHub(t, func(c *config.Config) { c.Agents = config.Agents{e} })
+	h.await(t, "joined "+e.Name)
 	user := h.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: "user", Operator: true}, Dialect: "test"})
 	t.Cleanup(func() { user.Close(nil) })
 	return h, user, func(thread core.ThreadID, content string) *task.Task {
 		t.Helper()
-		asked, err := user.Open(core.Request{To: core.ToAgent("ed"), Thread: thread, Content: content}, hub.OpenOptions{Unwatched: true})
+		asked, err := user.Open(core.Request{To: core.ToAgent(core.AgentID(e.Name)), Thread: thread, Content: content}, hub.OpenOptions{Unwatched: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +190,7 @@ func installGemini(t *testing.T, model *gemini) config.Process {
 	t.Helper()
 	needs(t, "node", "npm")
 	dir, home, work := t.TempDir(), t.TempDir(), t.TempDir()
-	installNode(t, dir, "--omit=optional", "--ignore-scripts", geminiCLI)
+	installNode(t, dir, "--omit=optional", "--ignore-scripts", knownAgent(t, "gemini").Package)
 	settings := filepath.Join(home, ".gemini", "settings.json")
 	err := os.MkdirAll(filepath.Dir(settings), 0o700)
 	if err == nil {

@@ -21,12 +21,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
-// The versions of pi that the tests run: the last one for Node 20, and one of the new wire era.
-const (
-	piPackage = "@earendil-works/pi-coding-agent"
-	piOld     = "0.74.2"
-	piNew     = "1.6.0"
-)
+// piOld is the last version of pi for Node 20. The tests also run the one that 'dragoman add' knows.
+const piOld = "@earendil-works/pi-coding-agent@0.74.2"
 
 // newerNode runs programs that need a newer Node than the machine may have.
 const newerNode = "node@22.23.3"
@@ -34,12 +30,12 @@ const newerNode = "node@22.23.3"
 // piInstall is an installed version of pi, and the Node that runs it.
 type piInstall struct{ dir, node string }
 
-// installPi installs a version of pi.
+// installPi installs a package of pi.
 func installPi(t *testing.T, version string) piInstall {
 	t.Helper()
 	needs(t, "node", "npm")
 	installed := piInstall{dir: t.TempDir(), node: nodeFor(t, version != piOld)}
-	installNode(t, installed.dir, "--ignore-scripts", piPackage+"@"+version)
+	installNode(t, installed.dir, "--ignore-scripts", version)
 	return installed
 }
 
@@ -178,8 +174,8 @@ func of[B core.Body](events []core.Event) (all []B) {
 func TestPiIsAnAgentOfTheHub(t *testing.T) {
 	tier.Full(t, "it plays programs of others")
 	t.Parallel()
-	for _, version := range []string{piOld, piNew} {
-		t.Run(version, func(t *testing.T) {
+	for _, version := range []string{piOld, knownAgent(t, "pi").Package} {
+		t.Run(version[strings.LastIndexByte(version, '@')+1:], func(t *testing.T) {
 			installed := installPi(t, version)
 			for name, test := range map[string]func(*testing.T, piInstall){
 				"it answers": piAnswers, "its threads survive their process": piThreadSurvives, "its threads survive the hub": piThreadSurvivesRestart, "it uses the tools of the hub": piUsesTools,
