@@ -3,7 +3,7 @@
 # The ledgers are compared with the specifications where these are at hand.
 export SPECS ?= $(wildcard $(abspath ../shared/specs))
 
-.PHONY: build help install uninstall release release-test run test test-full stress cover check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides conformance systems journal path first-run pictures docs
+.PHONY: build program help install uninstall release release-test run test test-full stress cover check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides conformance systems journal path first-run pictures docs
 
 build: # bin/dragoman, as it is released, and its manual pages
 	bash .ci/build
@@ -23,11 +23,14 @@ release: # archives, packages, an image, a chart and checksums in dist/release; 
 release-test: # makes a release twice, and installs its package in a new Debian, which needs root and debootstrap
 	go -C tools/release test -count=1 -v -timeout 30m ./...
 
-run: build # the hub, with its journal in ./data
-	./bin/dragoman serve --data-dir ./data
+program: # bin/dragoman alone
+	@bash .ci/build bin
 
-demo: build # one hub and an agent of each dialect, each asking every other
-	./bin/dragoman demo
+run: program # the hub, with its journal in ./data; the first time it is compiled before
+	@./bin/dragoman serve --data-dir ./data
+
+demo: program # one hub and an agent of each dialect, each asking every other
+	@./bin/dragoman demo
 
 test: # the tests that a change needs, within 5 minutes; the core with the race detector, which needs a C compiler
 	bash .ci/test
@@ -47,7 +50,7 @@ check: # everything about the repository that is not a test's business
 fuzz: # fuzz targets, a slice of FUZZTIME each (default 20s); EXECS=100000000 goes on until each has had so many executions over all runs; FUZZ=core/topic for some
 	EXECS='$(EXECS)' FUZZ='$(FUZZ)' bash .ci/fuzz
 
-soak: build # a hub under load in every dialect, with churn and faults, for HOURS (default 8); SOAKDIR=dir goes on where an interrupted one was
+soak: program # a hub under load in every dialect, with churn and faults, for HOURS (default 8); SOAKDIR=dir goes on where an interrupted one was
 	go test -count=1 -timeout 0 -v -run '^TestSoak$$' ./cmd/dragoman/e2e -soak.hours $(or $(HOURS),8) -soak.dir '$(abspath $(SOAKDIR))' -soak.program '$(CURDIR)/bin/dragoman'
 	go test -count=1 -timeout 10m -v -run '^TestSoakMemory$$' ./core/hub -soak.memory
 
@@ -66,10 +69,10 @@ bench-cluster: # what a cluster of three hubs costs: questions to another hub, c
 guides: # the published coding agents, the sample agents of the Parallax page and its published SDK, which make test-full runs too; fails where they cannot be installed
 	go test -count=1 -v -run '^TestPublishedAgents|^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman/e2e -install.required
 
-first-run: # a first run as a new user has it, with times: clone, build with cold caches, hub, agent, question
-	bash .ci/first-run
+first-run: # a first run as a new user has it, with commands and times: clone, build with cold caches, hub, Gemini CLI, question
+	go test -count=1 -timeout 30m -v -run '^TestAFirstRun' ./cmd/dragoman/e2e -first.run -install.required
 
-journal: build # keeps the journal of this version, NAME=v0.1.0, among those that every later version has to open
+journal: program # keeps the journal of this version, NAME=v0.1.0, among those that every later version has to open
 	bash .ci/journal bin/dragoman cmd/dragoman/e2e/testdata/journals/$(NAME).tar.gz
 
 path: # functions, files, packages, statements and calls of the hub for one question of pi, REST and ACP; LIST=1 names the functions, JOURNAL=1 counts with a journal

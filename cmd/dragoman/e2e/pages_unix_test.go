@@ -33,6 +33,7 @@ var stages = map[string]pageStage{
 			}
 		}
 	},
+	"README.md":            standingIn("editoragent.py", "claude-agent-acp"),
 	"howto/claude-code.md": standingIn("editoragent.py", "claude-agent-acp"),
 	"howto/install.md":     withRelease,
 	"howto/gemini-cli.md":  standingIn("editoragent.py", "gemini"),
@@ -109,7 +110,7 @@ func clone(t *testing.T, root, dir, tools string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeScript(t, filepath.Join(tools, "make"), "exec '"+program+"' -o build \"$@\"") // it is built
+	writeScript(t, filepath.Join(tools, "make"), "exec '"+program+"' -o build -o program \"$@\"") // it is built
 }
 
 // withRelease is the stage of a page that installs a release: a stand-in for one, with an archive whose
