@@ -97,7 +97,7 @@ func moved(t *testing.T, snippets []snippet) (elsewhere []snippet, env []string)
 func read(t *testing.T, path, dir, tools string) {
 	t.Helper()
 	snippets, env := moved(t, snippetsOf(t, path))
-	env = append(env, "DRAGOMAN_LOG_FORMAT=human", "TERM=dumb", "PATH="+filepath.Join(dir, "bin")+":"+tools+":"+os.Getenv("PATH"))
+	env = append(env, "HOME="+t.TempDir(), "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "DRAGOMAN_LOG_FORMAT=human", "TERM=dumb", "PATH="+filepath.Join(dir, "bin")+":"+tools+":"+os.Getenv("PATH"))
 	main := newMainTerminal(t, dir, env)
 	var others []*terminal
 	named := map[string]*terminal{}
