@@ -124,12 +124,16 @@ func TestPagesOfTasksAreThoseOfAllHubs(t *testing.T) {
 			{"that are done", task.Filter{State: "done", Limit: 3}, wanted["done"]},
 			{"that run", task.Filter{State: "running", Limit: 3}, wanted["running"]},
 			{"before one", task.Filter{Before: ids[10], Limit: 3}, ids[:10]},
+			{"in which something is said", task.Filter{Text: "DONE", Limit: 3}, wanted["done"]},
 		} {
 			got, missing := pagesOf(t, all[at].Hub, tt.filter)
 			slices.Reverse(got)
 			if !slices.Equal(got, tt.want) || len(missing) != 0 {
 				t.Errorf("at hub %s, %s: got %v without %v, want %v", at, tt.name, got, missing, tt.want)
 			}
+		}
+		if page, err := all[at].Threads(t.Context(), operator, hub.ThreadFilter{}); err != nil || len(page.Threads) != 2 || len(page.Threads[0].Agents) != 3 {
+			t.Errorf("at hub %s: got %+v and %v, want two conversations with each agent", at, page.Threads, err)
 		}
 		if page, err := all[at].Tasks(t.Context(), core.Principal{ID: "ann"}, task.Filter{}); err != nil || len(page.Tasks) != len(wanted["ann"]) {
 			t.Errorf("at hub %s: got %d tasks for ann and %v, want her %d", at, len(page.Tasks), err, len(wanted["ann"]))

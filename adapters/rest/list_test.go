@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -164,4 +165,38 @@ func TestTheTasksThatATaskHasCausedAreListedWithTheirEnds(t *testing.T) {
 		t.Errorf("got the end %v of a task that runs, want none", one.EndedAt)
 	}
 	a.report(works, core.Done{})
+}
+
+func TestConversationsAreListedAndWhatTheySayIsFound(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a")
+	a.answer(2, core.Text{Text: "in the Cupboard"}, core.Done{})
+	for _, body := range []string{`{"to":"a","content":"Where is the teapot?","thread":"tea"}`, `{"to":"a","content":"and the cups?","thread":"tea"}`} {
+		g.ended(g.opened(body))
+	}
+	var page struct {
+		Threads []struct {
+			ID, Title, State string
+			Agents           []string
+		}
+		Before *string
+	}
+	g.get("/v1/threads?limit=1&state=done&agent=a").into(http.StatusOK, &page)
+	if got := fmt.Sprintf("%+v", page.Threads); got != "[{ID:tea Title:Where is the teapot? State:done Agents:[a]}]" || page.Before != nil {
+		t.Errorf("got %s and %v, want the conversation and no more", got, page.Before)
+	}
+	if g.get("/v1/threads", "X-User: eve").into(http.StatusOK, &page); len(page.Threads) != 0 {
+		t.Errorf("for somebody else: got %+v, want none", page.Threads)
+	}
+	var tasks struct{ Tasks []struct{ Content, Found string } }
+	g.get("/v1/tasks?text=cupBOARD&limit=1").into(http.StatusOK, &tasks)
+	if got := fmt.Sprintf("%+v", tasks.Tasks); got != "[{Content:and the cups? Found:in the Cupboard}]" {
+		t.Errorf("got %s, want the newest task with where it was found", got)
+	}
+	for query, detail := range map[string]string{
+		"threads?state=over": "cancelled", "threads?limit=0": "1 to 500", "threads?before=yesterday": "before", "threads?agent=capability:x": "agent",
+		"tasks?text=" + strings.Repeat("x", 513): "at most 512 bytes",
+	} {
+		g.get("/v1/"+query).refused(http.StatusBadRequest, core.CodeInvalid, detail)
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/usage"
@@ -147,15 +146,4 @@ type budgetView struct {
 	Used    int64        `json:"used"`
 	Percent int64        `json:"percent"`
 	Resets  *time.Time   `json:"resets,omitempty"`
-}
-
-// getThread returns the turns of a thread that the hub remembers. Any name may be a thread,
-// so a thread without turns is an empty list, not an error.
-func (a *api) getThread(c call) error {
-	id := c.id()
-	turns := append([]core.Turn{}, a.hub.Turns(c.r.Context(), c.from, core.ThreadID(id))...)
-	return a.reply(c.w, http.StatusOK, struct {
-		ID    string      `json:"id"`
-		Turns []core.Turn `json:"turns"`
-	}{id, turns})
 }

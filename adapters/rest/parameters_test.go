@@ -25,7 +25,7 @@ func TestAnUnknownQueryParameterIsRefused(t *testing.T) {
 			}
 			g.do(strings.ToUpper(method), at+"?foo=1", "").refused(http.StatusBadRequest, core.CodeInvalid, `unknown query parameter "foo": `)
 			g.do(strings.ToUpper(method), at+"?a=%zz", "").refused(http.StatusBadRequest, core.CodeInvalid, "the query cannot be read")
-			for _, name := range []string{"by", "limit", "after", "before", "state", "agent", "from", "thread", "wait", "follow"} {
+			for _, name := range []string{"by", "limit", "after", "before", "state", "agent", "from", "thread", "text", "wait", "follow"} {
 				// With an unknown one too, so that no stream begins.
 				p := g.do(strings.ToUpper(method), at+"?"+name+"=&~=", "").refused(http.StatusBadRequest, core.CodeInvalid, "unknown query parameter")
 				refused := strings.Contains(p.Detail, `"`+name+`"`)

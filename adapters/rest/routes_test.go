@@ -73,7 +73,7 @@ func TestBodiesHaveTheDocumentedKeys(t *testing.T) {
 	}
 	for name, v := range map[string]any{
 		"NewTask": taskBody{}, "NewNotice": noticeBody{}, "Cancel": cancelBody{}, "Inject": injectBody{}, "Decide": decideBody{},
-		"Problem": problem{}, "Task": taskView{}, "Answer": answerView{}, "Opened": opened{}, "Injection": injection{}, "PendingApproval": task.PendingApproval{}, "Reader": task.ReaderStatus{}, "Hub": hubView{},
+		"Problem": problem{}, "Task": taskView{}, "ListedTask": listedTask{}, "Answer": answerView{}, "Opened": opened{}, "Injection": injection{}, "PendingApproval": task.PendingApproval{}, "Reader": task.ReaderStatus{}, "Hub": hubView{},
 		"Gap": gap{}, "Shutdown": shutdown{}, "Fault": core.Fault{}, "Receipt": core.Receipt{}, "File": core.File{}, "Usage": core.Usage{},
 		"Principal": core.Principal{}, "Load": core.Load{}, "Vitals": core.Vitals{}, "AgentTerms": termsBody{}, "Pack": hub.PackStatus{}, "Child": core.Child{}, "KnownPrincipal": core.KnownPrincipal{}, "Turn": core.Turn{}, "Request": core.Request{}, "Notice": core.Notice{},
 		"Foreign": core.Foreign{}, "BodyOpened": core.Opened{}, "BodyAssigned": core.Assigned{}, "BodyAccepted": core.Accepted{},

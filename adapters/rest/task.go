@@ -3,8 +3,6 @@ package rest
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -45,6 +43,12 @@ func headOf(s task.Status) taskHead {
 		Content: r.Content, Data: r.Data, Attachments: r.Attachments, Context: r.Context, Domain: r.Domain, Priority: r.Priority,
 		MaxTokens: r.MaxTokens, ReportBack: r.ReportBack, Notice: r.Notice,
 	}
+}
+
+// listedTask is a task on a page of GET /v1/tasks.
+type listedTask struct {
+	taskHead
+	Found string `json:"found,omitempty"`
 }
 
 // taskView is the answer of GET /v1/tasks/{id}.
@@ -109,21 +113,19 @@ func (a *api) getFrames(c call) error {
 func (a *api) getTasks(c call) error {
 	q := c.r.URL.Query()
 	f := task.Filter{
-		State: q.Get("state"), Agent: core.AgentID(q.Get("agent")), From: q.Get("from"), Thread: core.ThreadID(q.Get("thread")), Cause: core.TaskID(q.Get("cause")), Before: core.TaskID(q.Get("before")),
+		State: q.Get("state"), Agent: core.AgentID(q.Get("agent")), From: q.Get("from"), Thread: core.ThreadID(q.Get("thread")), Cause: core.TaskID(q.Get("cause")), Before: core.TaskID(q.Get("before")), Text: q.Get("text"),
 	}
 	var err error
-	switch f.Limit, err = number(c.r, "limit", task.DefaultListed, task.MostListed); {
+	if f.Limit, err = number(c.r, "limit", task.DefaultListed, task.MostListed); err == nil {
+		err = checkList(f.State, f.Agent, f.Before)
+	}
+	switch {
 	case err != nil:
 		return err
-	case f.State != "" && !slices.Contains(task.States, f.State):
-		return core.NewFault(core.CodeInvalid, "?state=%s: send one of %s", f.State, strings.Join(task.States, ", "))
-	case f.Agent != "" && core.CheckAgentID(f.Agent) != nil:
-		return core.NewFault(core.CodeInvalid, "?agent=: %s", core.AsFault(core.CheckAgentID(f.Agent)).Message)
 	case len(f.Thread) > core.MaxIDBytes:
 		return core.NewFault(core.CodeInvalid, "?thread=: want at most %d bytes, got %d", core.MaxIDBytes, len(f.Thread))
-	}
-	if _, isTask := f.Before.Begun(); f.Before != "" && !isTask {
-		return core.NewFault(core.CodeInvalid, "?before=%s: send the before of the previous page", f.Before)
+	case len(f.Text) > core.MaxIDBytes:
+		return core.NewFault(core.CodeInvalid, "?text=: want at most %d bytes, got %d", core.MaxIDBytes, len(f.Text))
 	}
 	if _, isTask := f.Cause.Begun(); f.Cause != "" && !isTask {
 		return core.NewFault(core.CodeInvalid, "?cause=%s: send the id of a task", f.Cause)
@@ -132,13 +134,13 @@ func (a *api) getTasks(c call) error {
 	if err != nil {
 		return err
 	}
-	tasks := []taskHead{}
+	tasks := []listedTask{}
 	for _, s := range found.Tasks {
-		tasks = append(tasks, headOf(s))
+		tasks = append(tasks, listedTask{headOf(s), s.Found})
 	}
 	return a.reply(c.w, http.StatusOK, struct {
-		Tasks   []taskHead  `json:"tasks"`
-		Before  core.TaskID `json:"before,omitempty"`
-		Missing []string    `json:"missing,omitempty"`
+		Tasks   []listedTask `json:"tasks"`
+		Before  core.TaskID  `json:"before,omitempty"`
+		Missing []string     `json:"missing,omitempty"`
 	}{tasks, found.Before, found.Missing})
 }

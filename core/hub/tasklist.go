@@ -57,6 +57,9 @@ func (h *Hub) tasksOfAll(ctx context.Context, p core.Principal, f task.Filter) (
 	}
 	pages := []TaskPage{page}
 	for _, a := range answers {
+		if f.Text != "" { // a hub of an older version has not searched
+			a.out.Tasks = slices.DeleteFunc(a.out.Tasks, func(t task.Status) bool { return t.Found == "" })
+		}
 		pages = append(pages, a.out)
 	}
 	for _, l := range h.legacies() {

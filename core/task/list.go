@@ -30,6 +30,8 @@ type Status struct {
 	Receipt  core.Receipt   `json:"receipt"`
 	// Request is the request without its history.
 	Request core.Request `json:"request"`
+	// Found is the text around what [Filter.Text] has found; "" where nothing was searched for.
+	Found string `json:"found,omitempty"`
 }
 
 // Status describes the task. It shows an end only once readers may see it: see
@@ -82,6 +84,7 @@ type Filter struct {
 	Cause  core.TaskID   `json:"cause,omitempty"`  // the task that its requester worked on
 	Before core.TaskID   `json:"before,omitempty"` // only tasks that were opened before this one
 	Limit  int           `json:"limit,omitempty"`  // the maximum number; 0 means DefaultListed
+	Text   string        `json:"text,omitempty"`   // what the request, the answer or the name of the thread has, in any case
 }
 
 // Listed returns the maximum number of tasks.
@@ -99,7 +102,8 @@ const (
 	listReads     = 250         // tasks that a page reads from the journal
 	listAtOnce    = 16          // of these, how many are read at once
 	listTime      = time.Second // after which it reads no more of them: other hubs wait for it
-	listBytes     = 8 << 20     // requests on a page
+	listBytes     = 8 << 20     // requests on a page, and excerpts
+	searchBytes   = 64 << 20    // what a search reads for a page
 	// listHead is how many events of a task are read to find its requester and agent: a
 	// task changes its agent only before any output.
 	listHead = 64

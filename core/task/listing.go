@@ -19,9 +19,17 @@ type Sees func(from core.Principal, agent core.AgentID) (may, asSaid bool)
 // thread in order, if it has one. A page may have fewer tasks than its limit if it had to
 // look at many; before is Filter.Before of the next page, and "" at the end. List may wait
 // for the journal, whose error it returns. It leaves out the tasks in memory for which lists, if it
-// is not nil, returns false.
+// is not nil, returns false. With a [Filter.Text] it finds what somebody sees of a task, and waits while
+// another page is searched.
 func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists func(*Task) bool, sees Sees) (all []Status, before core.TaskID, err error) {
-	l := &listing{store: s, filter: f, lists: lists, sees: sees, seen: map[parties]seen{}, began: time.Now()}
+	l := &listing{store: s, filter: f, lists: lists, sees: sees, seen: map[parties]seen{}}
+	if f.Text != "" {
+		if l.search, err = s.beginSearch(ctx, f.Text); err != nil {
+			return nil, "", err
+		}
+		defer s.endSearch()
+	}
+	l.began = time.Now()
 	limit := f.Listed()
 	before = f.Before
 	for {
@@ -37,20 +45,15 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists f
 			case l.isOver(c):
 				return all, before, nil
 			}
-			one, err := l.status(ctx, found[i:], limit-len(all))
+			one, is, err := l.listed(ctx, found[i:], limit-len(all))
 			switch {
-			case errors.Is(err, journal.ErrUnknown):
-				before = c.id
-				continue
 			case err != nil:
 				return nil, "", err
-			}
-			if f.matches(one) && l.selects(partiesOf(one)) {
-				if len(all) == limit { // nothing is told of tasks that are not selected
-					return all, all[limit-1].ID, nil
-				}
-				l.bytes += one.Request.Size()
-				all = append(all, l.shown(one))
+			case is && len(all) == limit: // nothing is told of tasks that are not selected
+				return all, all[limit-1].ID, nil
+			case is:
+				l.bytes += one.Request.Size() + len(one.Found)
+				all = append(all, one)
 			}
 			before = c.id
 		}
@@ -72,6 +75,22 @@ type listing struct {
 	reads int
 	bytes int // of the requests on the page
 	began time.Time
+
+	search *search // nil where nothing is searched for
+}
+
+// listed returns the first of the tasks that come next as it stands on the page, and whether it is on it.
+func (l *listing) listed(ctx context.Context, next []catalogued, room int) (one Status, is bool, err error) {
+	one, err = l.status(ctx, next, room)
+	switch {
+	case errors.Is(err, journal.ErrUnknown):
+		return one, false, nil
+	case err != nil || !l.filter.matches(one) || !l.selects(partiesOf(one)):
+		return one, false, err
+	}
+	one = l.shown(one)
+	is, err = l.finds(ctx, &one)
+	return one, is, err
 }
 
 // selects reports whether the page has a task of these parties.
@@ -117,7 +136,8 @@ func (l *listing) isDue(c catalogued) bool {
 
 // isOver reports whether the page ends before a task: it has cost enough.
 func (l *listing) isOver(c catalogued) bool {
-	return l.isDue(c) && (l.reads >= listReads || l.reads > 0 && time.Since(l.began) > listTime) || l.bytes > listBytes
+	return l.isDue(c) && (l.reads >= listReads || l.reads > 0 && time.Since(l.began) > listTime) || l.bytes > listBytes ||
+		l.search.isOver(l.began)
 }
 
 // status describes the first of the tasks that come next. If it has to be read, so are others of them, as many as

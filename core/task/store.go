@@ -78,6 +78,7 @@ type Store struct {
 	limits  Limits
 	host    Host
 	journal journal.Journal
+	search  chan struct{} // holds a token while a page is searched
 
 	mu       sync.Mutex
 	tasks    map[core.TaskID]*Task // those that run, and the latest that ended
@@ -90,7 +91,7 @@ type Store struct {
 
 // NewStore returns an empty Store.
 func NewStore(l Limits, h Host, j journal.Journal) *Store {
-	s := &Store{limits: l, host: h, journal: j, tasks: map[core.TaskID]*Task{}, catalog: catalog{share: memory.Of(l.Memory, memory.Catalog)}}
+	s := &Store{limits: l, host: h, journal: j, search: make(chan struct{}, 1), tasks: map[core.TaskID]*Task{}, catalog: catalog{share: memory.Of(l.Memory, memory.Catalog)}}
 	if l.Cluster {
 		s.lines, s.catalog.lostIn = map[Line]uint64{}, map[Line]uint64{}
 	}

@@ -113,6 +113,7 @@ var endpointAccess = map[string]mayUse{
 	"PATCH /v1/agents/{id}":            {right: "operate", bob: refused, status: 403, body: `{"max_concurrent":1}`},
 	"POST /v1/agents/{id}/restart":     {right: "operate", bob: refused, status: 403, body: `{}`},
 	"GET /v1/packs":                    {right: "see", bob: nothing, status: 200},
+	"GET /v1/threads":                  {right: "read", bob: onlyOwn, status: 200},
 	"GET /v1/threads/{id}":             {right: "read", bob: onlyOwn, status: 200},
 	"GET /v1/approvals":                {right: "approve", bob: nothing, status: 200},
 	"GET /v1/questions":                {right: "answer", bob: nothing, status: 200},

@@ -41,6 +41,7 @@ var hiddenSurfaces = map[string]hiddenSurface{
 	"PATCH /v1/agents/{id}":            {names: true},
 	"POST /v1/agents/{id}/restart":     {names: true},
 	"GET /v1/packs":                    {},
+	"GET /v1/threads":                  {finds: true},
 	"GET /v1/threads/{id}":             {finds: true},
 	"POST /v1/hub/drain":               {because: "the hub would take nothing any more; bob is refused in TestBobMayDoNothingThatAliceMay"},
 	"POST /v1/hubs/{id}/forget":        {because: "it names a hub of the cluster, and this one is alone"},

@@ -98,7 +98,10 @@ const theEnd = "burn after reading"
 // listsAndStreams are further ways in which the surfaces of the hub tell of the tasks of others, by endpoint. Each
 // returns what eve is told, until it has something of alice.
 var listsAndStreams = map[string]func(v visit) string{
-	"GET /v1/tasks":        func(v visit) string { return v.http(http.MethodGet, v.url()+"/v1/tasks?thread=trip&state=done", "") },
+	"GET /v1/tasks": func(v visit) string {
+		return v.http(http.MethodGet, v.url()+"/v1/tasks?thread=trip&state=done", "") + v.http(http.MethodGet, v.url()+"/v1/tasks?text=sk-tops", "") + v.http(http.MethodGet, v.url()+"/v1/tasks?text=burn", "")
+	},
+	"GET /v1/threads":      func(v visit) string { return v.http(http.MethodGet, v.url()+"/v1/threads", "") },
 	"GET /v1/threads/{id}": func(v visit) string { return v.http(http.MethodGet, v.url()+"/v1/threads/trip", "") },
 	"GET /v1/events": func(v visit) string {
 		first := v.http(http.MethodGet, v.url()+"/v1/events", "")

@@ -126,8 +126,8 @@ type TaskList struct {
 
 // TaskQuery selects tasks. Empty fields match all; a limit of 0 is none.
 type TaskQuery struct {
-	State, Agent, From, Thread, Cause, Before string
-	Limit                                     int
+	State, Agent, From, Thread, Cause, Text, Before string
+	Limit                                           int
 }
 
 // Tasks returns the selected tasks from as many pages as necessary.
@@ -139,7 +139,7 @@ func (c *Client) Tasks(ctx context.Context, q TaskQuery) (TaskList, error) {
 			want = min(want, q.Limit-len(all.Tasks))
 		}
 		v := url.Values{"limit": {fmt.Sprint(want)}}
-		for name, value := range map[string]string{"state": q.State, "agent": q.Agent, "from": q.From, "thread": q.Thread, "cause": q.Cause, "before": string(all.Before)} {
+		for name, value := range map[string]string{"state": q.State, "agent": q.Agent, "from": q.From, "thread": q.Thread, "cause": q.Cause, "text": q.Text, "before": string(all.Before)} {
 			if value != "" {
 				v.Set(name, value)
 			}
@@ -153,6 +153,29 @@ func (c *Client) Tasks(ctx context.Context, q TaskQuery) (TaskList, error) {
 		slices.Sort(all.Missing)
 		all.Missing = slices.Compact(all.Missing)
 		if page.Before == "" || len(all.Tasks) == q.Limit {
+			return all, nil
+		}
+	}
+}
+
+// Threads returns the selected conversations from as many pages as necessary. A limit of 0 is none.
+func (c *Client) Threads(ctx context.Context, f hub.ThreadFilter) (hub.ThreadPage, error) {
+	all := hub.ThreadPage{Threads: []hub.ThreadStatus{}, Before: f.Before}
+	for {
+		want := task.MostListed
+		if f.Limit > 0 {
+			want = min(want, f.Limit-len(all.Threads))
+		}
+		v := url.Values{"limit": {fmt.Sprint(want)}, "state": {f.State}, "agent": {string(f.Agent)}, "before": {string(all.Before)}}
+		var page hub.ThreadPage
+		if err := c.Get(ctx, "/v1/threads?"+v.Encode(), &page); err != nil {
+			return all, err
+		}
+		all.Threads, all.Before = append(all.Threads, page.Threads...), page.Before
+		all.Missing = append(all.Missing, page.Missing...)
+		slices.Sort(all.Missing)
+		all.Missing = slices.Compact(all.Missing)
+		if page.Before == "" || len(all.Threads) == f.Limit {
 			return all, nil
 		}
 	}

@@ -59,10 +59,9 @@ task; a terminal shows the shortest endings, and whole ids with -o wide. For a t
 			return usagef("--readers: name the task: 'dragoman tasks ID --readers'")
 		case len(args) == 1:
 			return showOne(c.Context(), to, args[0], readers)
-		case q.State != "" && !slices.Contains(task.States, q.State):
-			return usagef("--state %q: use one of %s", q.State, strings.Join(task.States, ", "))
-		case q.Limit < 0:
-			return usagef("--limit %d: want 0 (all) or more", q.Limit)
+		}
+		if err := checkListFlags(q.State, q.Limit); err != nil {
+			return err
 		}
 		p := startProgress(io.Err, "reading the tasks")
 		defer p.end()
@@ -83,9 +82,7 @@ task; a terminal shows the shortest endings, and whole ids with -o wide. For a t
 			return []string{short(string(v.ID)), v.State, v.addressee(), orDash(v.From.ID), openedAt(to, v), orDash(brief(v.asked()))}
 		})
 		tellMissing(io, list.Missing)
-		if list.Before != "" && !to.json {
-			fmt.Fprintf(io.Err, "there are more: 'dragoman tasks%s --before %s' lists them\n", sameFlags(c.Flags(), "before", "token"), quoted(string(list.Before)))
-		}
+		tellMore(c, to, list.Before)
 		return err
 	}
 	return c

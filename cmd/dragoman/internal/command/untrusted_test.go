@@ -125,8 +125,9 @@ func hostileHub(t *testing.T, refuses bool, end core.Body) string {
 			"cluster": map[string]any{"stale": true, "hubs": []any{with(filled[cluster.Hub](), func(h *cluster.Hub) { h.State = cluster.Gone })}},
 		},
 		"GET /v1/tasks": map[string]any{"before": hostile, "tasks": []any{
-			map[string]any{"id": hostile, "state": hostile, "agent": hostile, "from": map[string]string{"id": hostile}, "content": hostile},
+			map[string]any{"id": hostile, "state": hostile, "agent": hostile, "from": map[string]string{"id": hostile}, "content": hostile, "found": hostile},
 		}},
+		"GET /v1/threads": map[string]any{"before": hostile, "threads": []any{filled[hub.ThreadStatus]()}},
 		"GET /v1/tasks/{id}": map[string]any{
 			"id": hostile, "state": hostile, "agent": hostile, "to": hostile, "thread": hostile, "intent": hostile, "from": map[string]string{"id": hostile},
 			"content": hostile, "answer": map[string]any{"text": hostile, "data": hostile, "fault": map[string]string{"code": hostile, "message": hostile}},
@@ -193,6 +194,8 @@ func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 		"cancel":     {"x"},
 		"inject":     {"x hello"},
 		"notify":     {"x hello"},
+		"threads":    {""},
+		"search":     {"x"},
 		"approvals":  {""},
 		"approve":    {"t", "t c", "t --all", "u"},
 		"deny":       {"t", "t c", "u"},
