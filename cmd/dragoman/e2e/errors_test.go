@@ -54,7 +54,7 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"ask", "a", "b", "--max-tokens", "few"}, command.ExitUsage, `--max-tokens "few": want a whole number; see`},
 		{[]string{"ask", "a", "b", "--file", ""}, command.ExitUsage, "--file is empty: give the file, or leave it out"},
 		{[]string{"ask", "a", "b", "--data", ""}, command.ExitUsage, "--data is empty: give the JSON, or leave it out"},
-		{[]string{"delegate", "a", "b", "--context", ""}, command.ExitUsage, "--context is empty: give the JSON, or leave it out"},
+		{[]string{"delegate", "a", "b", "--background", ""}, command.ExitUsage, "--background is empty: give the JSON, or leave it out"},
 		{[]string{"delegate", "a", "b", "--thread", ""}, command.ExitUsage, "--thread is empty: give the id, or leave it out"},
 		{[]string{"serve", "--stdio=maybe"}, command.ExitUsage, `--stdio "maybe": want true or false; see`},
 		{[]string{"serve", "--http_addr", ":1"}, command.ExitUsage, "unknown flag --http_addr: did you mean --http-addr? See"},

@@ -38,14 +38,14 @@ func (p Hub) Each() (all []Hub) {
 func hubURL(text, named string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSuffix(text, "/"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, AddressError{fmt.Errorf("%s %q: write it as http://host:port or https://host:port", named, text)}
+		return nil, AddressError{Err: fmt.Errorf("%s %q: write it as http://host:port or https://host:port", named, text)}
 	}
 	return u, nil
 }
 
 // CheckURL returns an [AddressError] for a URL that is not that of a hub or of several.
 func (p Hub) CheckURL() error {
-	var wrong []error
+	wrong := []error{p.Wrong}
 	for _, at := range splitURLs(p.URL) {
 		_, err := hubURL(at, p.Named)
 		wrong = append(wrong, err)
@@ -54,7 +54,13 @@ func (p Hub) CheckURL() error {
 }
 
 // AddressError means that the address of a hub is malformed.
-type AddressError struct{ error }
+type AddressError struct{ Err error }
+
+// Error implements error.
+func (e AddressError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e AddressError) Unwrap() error { return e.Err }
 
 // Client calls the REST interface of a hub, or of the first hub of several that answers.
 type Client struct {
@@ -112,7 +118,11 @@ var errSilent = errors.New("the hub does not answer")
 
 // do sends a request to the hub at a URL.
 func (c *Client) do(ctx context.Context, at string, limit time.Duration, method, path, accept string, body []byte) (*http.Response, error) {
-	u, err := hubURL(at, c.hub.Named)
+	err := c.hub.Wrong
+	var u *url.URL
+	if err == nil {
+		u, err = hubURL(at, c.hub.Named)
+	}
 	if err == nil {
 		err = cmp.Or(c.broken, c.hub.guardToken(u.Scheme == "https", u.Hostname()))
 	}

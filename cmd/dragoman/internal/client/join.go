@@ -53,6 +53,8 @@ type Hub struct {
 	Cert, Key string
 	// Insecure allows sending the token without TLS beyond this machine.
 	Insecure bool
+	// Wrong is why the hub is not known, which every use returns; nil if it is.
+	Wrong error
 	// SigningSecret is what a Parallax agent signs with; nil for none.
 	SigningSecret []byte
 }

@@ -24,6 +24,9 @@ type tlsFiles struct{ ca, cert, key string }
 // transport returns the transport to a hub: one that trusts the authorities of CA beside those
 // of the system, and shows the certificate of Cert.
 func (p Hub) transport() (*http.Transport, error) {
+	if p.Wrong != nil {
+		return nil, p.Wrong
+	}
 	files, err := p.tlsFiles()
 	if err != nil {
 		return nil, err
@@ -36,24 +39,24 @@ func (p Hub) transport() (*http.Transport, error) {
 	if files.ca != "" {
 		text, err := edge.ReadFile(files.ca)
 		if err != nil {
-			return nil, AddressError{fmt.Errorf("--ca (DRAGOMAN_CA): %w", err)}
+			return nil, AddressError{Err: fmt.Errorf("--ca (DRAGOMAN_CA): %w", err)}
 		}
 		roots, err := x509.SystemCertPool()
 		if err != nil {
 			roots = x509.NewCertPool() // the system has none
 		}
 		if !roots.AppendCertsFromPEM(text) {
-			return nil, AddressError{fmt.Errorf("--ca (DRAGOMAN_CA) %s: no certificate is in it: name a PEM file with that of the hub's authority", files.ca)}
+			return nil, AddressError{Err: fmt.Errorf("--ca (DRAGOMAN_CA) %s: no certificate is in it: name a PEM file with that of the hub's authority", files.ca)}
 		}
 		t.TLSClientConfig.RootCAs = roots
 	}
 	if files.cert != "" || files.key != "" {
 		if files.cert == "" || files.key == "" {
-			return nil, AddressError{errors.New("--cert (DRAGOMAN_CERT) and --key (DRAGOMAN_KEY) go together: name the certificate and its private key")}
+			return nil, AddressError{Err: errors.New("--cert (DRAGOMAN_CERT) and --key (DRAGOMAN_KEY) go together: name the certificate and its private key")}
 		}
 		own, err := ReadKeyPair(files.cert, files.key)
 		if err != nil {
-			return nil, AddressError{fmt.Errorf("--cert (DRAGOMAN_CERT) and --key (DRAGOMAN_KEY): %w", err)}
+			return nil, AddressError{Err: fmt.Errorf("--cert (DRAGOMAN_CERT) and --key (DRAGOMAN_KEY): %w", err)}
 		}
 		// It is shown whichever authorities the hub asks for, so that a wrong one is refused and
 		// not left out.
@@ -74,7 +77,7 @@ func (p Hub) tlsFiles() (files tlsFiles, err error) {
 		{"--key (DRAGOMAN_KEY)", p.Key, &files.key},
 	} {
 		if *f.whole, err = config.ExpandHome(f.path); err != nil {
-			return tlsFiles{}, AddressError{fmt.Errorf("%s %s: %w", f.flag, f.path, err)}
+			return tlsFiles{}, AddressError{Err: fmt.Errorf("%s %s: %w", f.flag, f.path, err)}
 		}
 	}
 	return files, nil
@@ -92,12 +95,12 @@ func (p Hub) httpClient() (*http.Client, error) {
 // guardToken refuses to send a token without TLS beyond this machine.
 func (p Hub) guardToken(secure bool, host string) error {
 	if strings.ContainsFunc(p.Token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return AddressError{errors.New("--token (DRAGOMAN_TOKEN): a token has no blanks, line ends or letters beyond ASCII in it: give it as it was printed")}
+		return AddressError{Err: errors.New("--token (DRAGOMAN_TOKEN): a token has no blanks, line ends or letters beyond ASCII in it: give it as it was printed")}
 	}
 	if p.Token == "" || secure || p.Insecure || onThisMachine(host) {
 		return nil
 	}
-	return AddressError{fmt.Errorf("the token would cross the network unencrypted to %s: use https in %s, or add --insecure if that is what you want", host, p.Named)}
+	return AddressError{Err: fmt.Errorf("the token would cross the network unencrypted to %s: use https in %s, or add --insecure if that is what you want", host, p.Named)}
 }
 
 // ReadKeyPair is [tls.LoadX509KeyPair] for files that may begin with a byte order mark.

@@ -147,7 +147,7 @@ func (a *agentFlags) runText(c *cobra.Command, io Streams, args []string) error 
 	}
 	err = a.stay(c.Context(), io, at, card, args)
 	if errors.Is(err, client.ErrNotAccepted) {
-		where, flag := a.to.hub, a.to.named()
+		where, flag := at.URL, at.Named
 		if a.to.grpc != "" {
 			where, flag = a.to.grpc, "--grpc-addr"
 		}

@@ -110,7 +110,7 @@ func noAgents(ctx context.Context, to *hubFlags) string {
 	switch {
 	case err == nil && v.Draining != "":
 		return fmt.Sprintf("no agents are connected: the hub takes none until it is started again (%s)", visible(v.Draining))
-	case to.token != "":
+	case to.address().Token != "":
 		return "you see no agents here: none is connected (start one, such as 'dragoman agent --name shout -- tr a-z A-Z'), or the rules of the hub do not let you see them"
 	}
 	return "no agents are connected: start one, such as 'dragoman agent --name shout -- tr a-z A-Z'"

@@ -186,7 +186,7 @@ func TestShellsCompleteAFileBehindAnAt(t *testing.T) {
 	if _, how := completions(t, "ask", "bob", "@", "qu"); how != byDefault {
 		t.Errorf("behind an @ that is a word of its own, as in bash: got %s, want files", how)
 	}
-	if got, _ := completions(t, "delegate", "--context", "@que"); strings.Join(got, " ") != "@question.md" {
+	if got, _ := completions(t, "delegate", "--background", "@que"); strings.Join(got, " ") != "@question.md" {
 		t.Errorf("a flag: got %q, want the file", got)
 	}
 }

@@ -54,10 +54,10 @@ func TestATextIsReadFromWordsFilesAndStdin(t *testing.T) {
 		{"content", "What?\n", []string{"delegate", "bob", "@~/question.md"}},
 		{"content", "@ann says", []string{"delegate", "bob", "@@ann says"}},
 		{"content", "@ann says", []string{"delegate", "bob", "@ann", "says"}}, // several words are no file
-		{"context", map[string]any{"n": 1.0}, []string{"delegate", "bob", "x", "--context", "@data.json"}},
-		{"content", stdin, []string{"delegate", "bob", "--context", "{}"}},
-		{"content", "one two", []string{"delegate", "bob", "one", "two", "--context", "@-"}},
-		{"context", map[string]any{"from": "stdin"}, []string{"delegate", "bob", "@question.md", "--context", "@-"}},
+		{"context", map[string]any{"n": 1.0}, []string{"delegate", "bob", "x", "--background", "@data.json"}},
+		{"content", stdin, []string{"delegate", "bob", "--background", "{}"}},
+		{"content", "one two", []string{"delegate", "bob", "one", "two", "--background", "@-"}},
+		{"context", map[string]any{"from": "stdin"}, []string{"delegate", "bob", "@question.md", "--background", "@-"}},
 		{"content", "What?\n", []string{"inject", "t", "@question.md", "--wait=0"}},
 		{"data", "What?\n", []string{"notify", "bob", "@question.md"}},
 		{"data", map[string]any{"n": 1.0}, []string{"notify", "bob", "--data", "@data.json"}},
@@ -81,13 +81,13 @@ func TestATextIsReadFromWordsFilesAndStdin(t *testing.T) {
 		{"--file .: is a directory; name a file", []string{"ask", "bob", "x", "--file", "."}},
 		{"- and --data @-: stdin can be read once: write one of them on the command line, or name its file with @FILE", []string{"ask", "bob", "-", "--data", "@-"}},
 		{"@- and --data @-: stdin can be read once", []string{"ask", "bob", "@-", "--data", "@-"}},
-		{"- and --context @-: stdin can be read once", []string{"delegate", "bob", "-", "--context", "@-"}},
-		{"--context @-: stdin is the context, so that the task is missing: write it on the command line, or name its file with @FILE", []string{"delegate", "bob", "--context", "@-"}},
+		{"- and --background @-: stdin can be read once", []string{"delegate", "bob", "-", "--background", "@-"}},
+		{"--background @-: stdin is the background, so that the task is missing: write it on the command line, or name its file with @FILE", []string{"delegate", "bob", "--background", "@-"}},
 		{"--data is not JSON: write an object", []string{"ask", "bob", "x", "--data", "@broken.json"}},
-		{"--context is not JSON: write an object", []string{"delegate", "bob", "x", "--context", "@question.md"}},
+		{"--background is not JSON: write an object", []string{"delegate", "bob", "x", "--background", "@question.md"}},
 		{"--data: @ alone: write @FILE, @- for stdin, or the JSON itself", []string{"ask", "bob", "x", "--data", "@"}},
 		{"--data: @none: no such file or directory; name a file that you may read, or write the JSON itself", []string{"notify", "bob", "--data", "@none"}},
-		{"--context: @none: no such file or directory; name a file that you may read, or write the JSON itself", []string{"delegate", "bob", "x", "--context", "@none"}},
+		{"--background: @none: no such file or directory; name a file that you may read, or write the JSON itself", []string{"delegate", "bob", "x", "--background", "@none"}},
 	} {
 		sent = nil
 		if code, stderr := do(tt.args...); code != command.ExitUsage || !strings.Contains(stderr, tt.want) || sent != nil {

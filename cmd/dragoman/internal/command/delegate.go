@@ -16,33 +16,33 @@ func delegateCommand(io Streams) *cobra.Command {
 the task.
 
 Without words, or with "-" or @-, the task is read from stdin; @FILE, as the only word, reads a
-file. A task that begins with @ is written with @@. --context takes @FILE and @- too.`,
+file. A task that begins with @ is written with @@. --background takes @FILE and @- too.`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	f := c.Flags()
 	to := addHubFlags(f, io, "print JSON")
 	c.ValidArgsFunction = withContent(fromHub(to, addressees))
 	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to continue")
-	f.StringVar(&background, "context", "", "`JSON` object with context for the agent, or @file")
+	f.StringVar(&background, "background", "", "`JSON` object with context for the agent, or @file")
 	timeout := timeFlag(f, "timeout", 0, "`time` that the task may take, such as 20s; default: the hub's setting")
 	completeFlag(c, "thread", fromHub(to, threadIDs))
-	completeFlag(c, "context", completeAtFile)
+	completeFlag(c, "background", completeAtFile)
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		if err := refuseEmpty(c, "thread", "context"); err != nil {
+		if err := refuseEmpty(c, "thread", "background"); err != nil {
 			return err
 		}
 		a.To, a.Intent = args[0], "delegate"
 		if a.DeadlineMS, err = deadline(c, *timeout); err != nil {
 			return err
 		}
-		if a.Content, err = contentBeside("context", background, args[1:], io.In); err != nil {
+		if a.Content, err = contentBeside("background", background, args[1:], io.In); err != nil {
 			return err
 		}
 		if a.Content == "" && background == fromStdin {
-			return usagef("--context %s: stdin is the context, so that the task is missing: write it on the command line, or name its file with @FILE", fromStdin)
+			return usagef("--background %s: stdin is the background, so that the task is missing: write it on the command line, or name its file with @FILE", fromStdin)
 		}
 		if background != "" {
-			if a.Context, err = jsonOf(background, "context", io.In); err != nil {
+			if a.Context, err = jsonOf(background, "background", io.In); err != nil {
 				return err
 			}
 		}

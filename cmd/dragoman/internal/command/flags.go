@@ -121,7 +121,7 @@ func refuseFlags(c *cobra.Command, here string, names ...string) error {
 
 // memberFlags are the flags whose values the members of a request to the hub have.
 var memberFlags = map[string]string{
-	"deadline_ms:": "timeout", "max_tokens:": "max-tokens", "context:": "context", "max_concurrent:": "max-concurrent",
+	"deadline_ms:": "timeout", "max_tokens:": "max-tokens", "context:": "background", "max_concurrent:": "max-concurrent",
 	"heartbeat_interval_ms:": "heartbeat", "?before=": "before",
 }
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -20,15 +21,27 @@ type hubFlags struct {
 	hub, token, grpc, ca, cert, key string
 	json, wide, insecure            bool
 
-	named func() string // the flag or variable that hub was given in
-	again func() string // the flag that names it in another command, with a blank before; "" if there is none
+	context func() (name, given string) // the hub that is kept, and the flag or variable that names it; "" for none
+	named   func() string               // the flag or variable that hub was given in
+	again   func() string               // the flag that names it in another command, with a blank before; "" if there is none
+	changed func(flag string) bool
 }
 
-// addHubFlags declares --hub and --token, and --json if jsonUsage describes it.
+// addHubFlags declares --hub, --context and --token, and --json if jsonUsage describes it.
 func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
-	to := &hubFlags{Streams: io}
+	to := &hubFlags{Streams: io, changed: fs.Changed}
 	const name, flag = "DRAGOMAN_HUB", "hub"
 	fromEnviron := variable(name)
+	of := fs.String("context", "", "`name` of a hub that 'dragoman login' has kept, in place of --hub and --token (DRAGOMAN_CONTEXT)")
+	to.context = func() (string, string) {
+		switch {
+		case *of != "":
+			return *of, "--context"
+		case fs.Changed(flag) || fromEnviron != "":
+			return "", ""
+		}
+		return variable("DRAGOMAN_CONTEXT"), "DRAGOMAN_CONTEXT"
+	}
 	fs.StringVar(&to.hub, flag, cmp.Or(fromEnviron, "http://127.0.0.1:8080"), "`address` of the hub, or addresses of several hubs of a cluster with commas between: the next one is asked where one does not answer (DRAGOMAN_HUB)")
 	to.named = func() string {
 		if fromEnviron != "" && !fs.Changed(flag) {
@@ -37,13 +50,25 @@ func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
 		return "--" + flag
 	}
 	to.again = func() string {
-		if !fs.Changed(flag) {
-			return ""
+		switch {
+		case *of != "":
+			return " --context " + quoted(*of)
+		case fs.Changed(flag):
+			return " --" + flag + " " + quoted(to.hub)
 		}
-		return " --" + flag + " " + quoted(to.hub)
+		return ""
 	}
 	fs.StringVar(&to.token, "token", variable("DRAGOMAN_TOKEN"), "`token` to authenticate with (DRAGOMAN_TOKEN)")
 	fs.Lookup("token").DefValue = "" // the help shows no secret
+	addTrustFlags(fs, to)
+	if jsonUsage != "" {
+		fs.BoolVar(&to.json, "json", false, jsonUsage)
+	}
+	return to
+}
+
+// addTrustFlags declares the flags that say whom to trust, and with which certificate to authenticate.
+func addTrustFlags(fs *pflag.FlagSet, to *hubFlags) {
 	fs.StringVar(&to.ca, "ca", variable("DRAGOMAN_CA"), "PEM `file` with authorities to trust beside those of the system, for a hub at https (DRAGOMAN_CA)")
 	fs.Lookup("ca").DefValue = ""
 	fs.StringVar(&to.cert, "cert", variable("DRAGOMAN_CERT"), "PEM `file` with a certificate to authenticate with, at a hub with tls.client_ca (DRAGOMAN_CERT)")
@@ -52,20 +77,34 @@ func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
 	if fs.Lookup("insecure") == nil { // that of 'check' is a setting: it sends no token in clear
 		fs.BoolVar(&to.insecure, "insecure", false, "send the token unencrypted to a hub beyond this machine too")
 	}
-	if jsonUsage != "" {
-		fs.BoolVar(&to.json, "json", false, jsonUsage)
-	}
-	return to
 }
 
 // variable returns the value of a variable.
 func variable(name string) string { return edge.Word(os.Getenv(name)) }
 
+// address returns the hub of the flags. A hub that is kept comes with its credential, which flags override and
+// variables do not.
 func (to *hubFlags) address() client.Hub {
-	return client.Hub{
+	at := client.Hub{
 		URL: to.hub, Named: to.named(), GRPC: to.grpc, Token: edge.Word(to.token), Insecure: to.insecure,
 		CA: to.ca, Cert: to.cert, Key: to.key,
 	}
+	name, given := to.context()
+	switch {
+	case name == "":
+		return at
+	case to.changed("hub"):
+		at.Wrong = client.AddressError{Err: errors.New("--hub and --context: give one of them")}
+		return at
+	}
+	one, err := contextNamed(name, given)
+	at.URL, at.Named, at.Wrong, at.Insecure = one.Hub, given, err, at.Insecure || one.Insecure
+	for flag, of := range map[string]struct{ to, kept *string }{"token": {&at.Token, &one.Token}, "ca": {&at.CA, &one.CA}, "cert": {&at.Cert, &one.Cert}, "key": {&at.Key, &one.Key}} {
+		if !to.changed(flag) {
+			*of.to = *of.kept
+		}
+	}
+	return at
 }
 
 func (to *hubFlags) client() *client.Client { return to.address().Client() }

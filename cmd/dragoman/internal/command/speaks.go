@@ -63,7 +63,7 @@ func (a *agentFlags) runSpeaking(ctx context.Context, streams Streams, e config.
 		log.Info("left", "agent", e.Name)
 	}
 	if errors.Is(err, client.ErrNotAccepted) {
-		return client.NotHub(a.to.hub, a.to.named(), err.Error())
+		return client.NotHub(at.URL, at.Named, err.Error())
 	}
 	return err
 }

@@ -211,7 +211,7 @@ func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 		"check":      {"--may bob ask x " + rulesConfig(t)},
 	}
 	// These show what their own user wrote: settings, flags, and logs, which quote.
-	own := []string{"serve", "add", "demo", "agent", "stdio", "editor", "config", "token", "version", "reap", "guard", "help", "completion"}
+	own := []string{"serve", "add", "demo", "agent", "stdio", "editor", "config", "token", "login", "logout", "version", "reap", "guard", "help", "completion"}
 	for _, c := range command.NewRoot(command.Streams{}).Commands() {
 		if _, known := lines[c.Name()]; !known && !slices.ContainsFunc(own, func(name string) bool { return strings.TrimPrefix(c.Name(), "__") == name }) && !isHidden(c) {
 			t.Errorf("dragoman %s: it is not in this test, which plays what others say to each command", c.Name())

@@ -23,7 +23,7 @@ import (
 const VariablePrefix = "DRAGOMAN_"
 
 // clientVariables are read by the commands that talk to a hub.
-var clientVariables = []string{"DRAGOMAN_HUB", "DRAGOMAN_TOKEN", "DRAGOMAN_CA", "DRAGOMAN_CERT", "DRAGOMAN_KEY", "DRAGOMAN_CONFIG", "DRAGOMAN_THREAD", "DRAGOMAN_REQUEST"}
+var clientVariables = []string{"DRAGOMAN_HUB", "DRAGOMAN_CONTEXT", "DRAGOMAN_TOKEN", "DRAGOMAN_CA", "DRAGOMAN_CERT", "DRAGOMAN_KEY", "DRAGOMAN_CONFIG", "DRAGOMAN_THREAD", "DRAGOMAN_REQUEST"}
 
 // AddFlags declares the flags of everything that starts a hub.
 func AddFlags(fs *pflag.FlagSet) {
