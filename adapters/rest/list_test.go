@@ -188,7 +188,9 @@ func TestConversationsAreListedAndWhatTheySayIsFound(t *testing.T) {
 	if g.get("/v1/threads", "X-User: eve").into(http.StatusOK, &page); len(page.Threads) != 0 {
 		t.Errorf("for somebody else: got %+v, want none", page.Threads)
 	}
-	var tasks struct{ Tasks []struct{ Content, Found string } }
+	var tasks struct {
+		Tasks []struct{ Content, Found string }
+	}
 	g.get("/v1/tasks?text=cupBOARD&limit=1").into(http.StatusOK, &tasks)
 	if got := fmt.Sprintf("%+v", tasks.Tasks); got != "[{Content:and the cups? Found:in the Cupboard}]" {
 		t.Errorf("got %s, want the newest task with where it was found", got)

@@ -31,7 +31,7 @@ func guardedHub(t *testing.T, token string) string {
 }
 
 // runWith is run with text on stdin.
-func runWith(t *testing.T, stdin string, args ...string) (code int, all string) {
+func runAll(t *testing.T, stdin string, args ...string) (code int, all string) {
 	t.Helper()
 	var out bytes.Buffer
 	code = command.Run(t.Context(), args, command.Streams{In: io.NopCloser(strings.NewReader(stdin)), Out: nopCloser{&out}, Err: &out})
@@ -43,14 +43,14 @@ func TestLoginKeepsAHubThatTakesTheToken(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", dir)
 	file := filepath.Join(dir, "dragoman", "contexts.json")
 	one, other := guardedHub(t, "s3cret"), guardedHub(t, "another")
-	if code, text := runWith(t, "wrong\n", "login", one); code != command.ExitFailed || !strings.Contains(text, "nothing was kept: the hub") {
+	if code, text := runAll(t, "wrong\n", "login", one); code != command.ExitFailed || !strings.Contains(text, "nothing was kept: the hub") {
 		t.Errorf("with a wrong token: got %d and %q, want a refusal", code, text)
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("after a refusal: got %v, want no file", err)
 	}
 	for _, args := range [][]string{{"login", one}, {"login", one, "--context", "a b"}} {
-		if code, text := runWith(t, "\ufeffs3cret\r\n", args...); code != command.ExitDone || strings.Contains(text, "s3cret") {
+		if code, text := runAll(t, "\ufeffs3cret\r\n", args...); code != command.ExitDone || strings.Contains(text, "s3cret") {
 			t.Errorf("%q: got %d and %q, want it kept and no secret", args, code, text)
 		}
 	}
@@ -100,7 +100,7 @@ func TestLoginKeepsAHubThatTakesTheToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"login"}, {"login", one}, {"logout", "a"}, {"packs", "--context=a"}} {
-		if code, text := runWith(t, "s3cret", args...); code == command.ExitDone || !strings.Contains(text, "mend the file, or remove it") {
+		if code, text := runAll(t, "s3cret", args...); code == command.ExitDone || !strings.Contains(text, "mend the file, or remove it") {
 			t.Errorf("%q with a broken file: got %d and %q, want what to do", args, code, text)
 		}
 	}

@@ -158,11 +158,7 @@ speaks.
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(
-		serveCommand(io), addCommand(io), demoCommand(io), agentsCommand(io), tasksCommand(io), threadsCommand(io), searchCommand(io), framesCommand(io), askCommand(io), chatCommand(io), delegateCommand(io), cancelCommand(io),
-		injectCommand(io), notifyCommand(io), approvalsCommand(io), approveCommand(io), denyCommand(io), questionsCommand(io), answerCommand(io), packsCommand(io), auditCommand(io), principalsCommand(io), hubsCommand(io), drainCommand(io), tokenCommand(io), loginCommand(io), logoutCommand(io), agentCommand(io),
-		stdioCommand(io), editorCommand(io), tailCommand(io), usageCommand(io), checkCommand(io), configCommand(io), versionCommand(io), reapCommand(), guardCommand(io),
-	)
+	addGroups(root, io)
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Args != nil && c.RunE != nil { // others only have subcommands
@@ -176,6 +172,7 @@ speaks.
 		}
 	}
 	completeFlags(root)
+	groupFlags(root)
 	return root
 }
 

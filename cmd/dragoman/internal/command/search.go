@@ -80,5 +80,5 @@ func printFound(to *hubFlags, list client.TaskList) error {
 		}
 		rows[i] = []string{string(v.ID), v.State, v.addressee(), thread, shortTime(v.OpenedAt, time.Now()), oneLine(v.Found)}
 	}
-	return printFitted(to.Out, []string{"TASK", "STATE", "AGENT", "THREAD", "OPENED", "FOUND"}, rows, "OPENED", "AGENT", "THREAD")
+	return printRows(to.Out, []string{"TASK", "STATE", "AGENT", "THREAD", "OPENED", "FOUND"}, rows)
 }

@@ -5,9 +5,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
-	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,15 +13,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
-
-// asWide sets the width of a terminal.
-func (s *screen) asWide(t *testing.T, columns uint16) {
-	t.Helper()
-	size := struct{ rows, columns, x, y uint16 }{24, columns, 0, 0}
-	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, s.tty.Fd(), syscall.TIOCSWINSZ, uintptr(unsafe.Pointer(&size))); errno != 0 {
-		t.Fatal(errno)
-	}
-}
 
 // on runs a command line at a terminal of that width and returns what that shows; 0 is no terminal.
 func on(t *testing.T, columns uint16, args ...string) string {
@@ -33,7 +22,7 @@ func on(t *testing.T, columns uint16, args ...string) string {
 		return out
 	}
 	s := newScreen(t)
-	s.asWide(t, columns)
+	s.resize(t, columns, 24)
 	code := command.Run(t.Context(), args, command.Streams{In: io.NopCloser(strings.NewReader("")), Out: s.tty, Err: s.tty})
 	text := s.shown()
 	if code != command.ExitDone {
