@@ -36,7 +36,7 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"tail", ""}, command.ExitUsage, "TASK is empty: write 'dragoman tail [TASK]"},
 		{[]string{"agents", ""}, command.ExitUsage, "ID is empty: write 'dragoman agents [ID]"},
 		{[]string{"ask", "", "hello"}, command.ExitUsage, "TO is empty: write 'dragoman ask TO [WORD...]"},
-		{[]string{"deny", "task", ""}, command.ExitUsage, "CALL is empty: write 'dragoman deny TASK [CALL]"},
+		{[]string{"deny", "task", ""}, command.ExitUsage, "CALL is empty: write 'dragoman deny [TASK [CALL]]"},
 		{[]string{"ask", "actor", "", "--hub", hub}, command.ExitUsage, "the content is empty: say what is wanted"},
 		{[]string{"serve", "now", "please"}, command.ExitUsage, `unexpected argument "now please": write 'dragoman serve [flags]'`},
 		{[]string{"agents", "a", "b"}, command.ExitUsage, `unexpected argument "b": write 'dragoman agents [ID]`},

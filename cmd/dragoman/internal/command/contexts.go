@@ -28,21 +28,12 @@ type kept struct {
 }
 
 // contextsFile returns the path of the file with the hubs that are kept.
-func contextsFile() (string, error) {
-	above := os.Getenv("XDG_CONFIG_HOME")
-	if above == "" {
-		above = "~/.config"
-	}
-	return config.ExpandHome(filepath.Join(above, "dragoman", "contexts.json"))
-}
+func contextsFile() string { return filepath.Join(config.UserDir(os.Environ()), "contexts.json") }
 
 // readContexts returns the hubs that are kept, by name.
 func readContexts() (map[string]kept, error) {
 	all := map[string]kept{}
-	path, err := contextsFile()
-	if err != nil {
-		return nil, err
-	}
+	path := contextsFile()
 	text, err := edge.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -58,10 +49,7 @@ func readContexts() (map[string]kept, error) {
 
 // writeContexts replaces the file with the hubs that are kept. Only its owner may read it.
 func writeContexts(all map[string]kept) error {
-	path, err := contextsFile()
-	if err != nil {
-		return err
-	}
+	path := contextsFile()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

@@ -65,20 +65,24 @@ func printFound(to *hubFlags, list client.TaskList) error {
 		fmt.Fprintln(to.Err, "nothing was found among the tasks that you may read: fewer words, or only a part of one, find more")
 		return nil
 	}
-	rows := make([][]string, len(list.Tasks))
+	type foundRow struct {
+		taskRow
+		Found string
+	}
+	found := make([]foundRow, len(list.Tasks))
 	for i, raw := range list.Tasks {
-		var v struct {
-			taskRow
-			Found string
-		}
-		if err := json.Unmarshal(raw, &v); err != nil {
+		if err := json.Unmarshal(raw, &found[i]); err != nil {
 			return err
 		}
+	}
+	short := to.shortened(idsOf(found, func(v foundRow) string { return string(v.ID) }))
+	rows := make([][]string, len(found))
+	for i, v := range found {
 		thread := string(v.Thread)
 		if thread == string(v.ID) {
 			thread = "-" // it is alone there
 		}
-		rows[i] = []string{string(v.ID), v.State, v.addressee(), thread, shortTime(v.OpenedAt, time.Now()), oneLine(v.Found)}
+		rows[i] = []string{short(string(v.ID)), v.State, v.addressee(), thread, shortTime(v.OpenedAt, time.Now()), oneLine(v.Found)}
 	}
-	return printRows(to.Out, []string{"TASK", "STATE", "AGENT", "THREAD", "OPENED", "FOUND"}, rows)
+	return printRows(to, []string{"TASK", "STATE", "AGENT", "THREAD", "OPENED", "FOUND"}, rows, "OPENED", "AGENT", "THREAD")
 }

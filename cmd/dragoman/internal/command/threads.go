@@ -71,7 +71,7 @@ func printThreads(to *hubFlags, list hub.ThreadPage) error {
 		}
 		rows[i] = []string{string(t.ID), t.State, orDash(strings.Join(agents, ",")), shortTime(t.OpenedAt, time.Now()), orDash(t.Title)}
 	}
-	return printRows(to.Out, []string{"THREAD", "STATE", "AGENTS", "LAST", "TITLE"}, rows)
+	return printRows(to, []string{"THREAD", "STATE", "AGENTS", "LAST", "TITLE"}, rows, "LAST", "AGENTS")
 }
 
 // checkListFlags returns a usage error for --state and --limit of a list that cannot be those.

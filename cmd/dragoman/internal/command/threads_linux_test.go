@@ -54,6 +54,8 @@ func TestListsOfConversationsFitTheTerminal(t *testing.T) {
 		}
 		ids = append(ids, asked.ID())
 	}
+	first := string(ids[0].(core.TaskID))
+	ids = append(ids, first[len(first)-6:]) // a table at a terminal shows that much of it
 	today := regexp.MustCompile(`\d\d:\d\d `)
 	for _, tt := range []struct {
 		columns uint16
@@ -75,14 +77,14 @@ tea                                   done   claude  12:00  Where is the teapot\
 		{0, []string{"threads", "--limit=1"}, `THREAD                                STATE  AGENTS  LAST   TITLE
 %[2]s  done   claude  12:00  A second question, which has nothing to do with it at all
 `},
-		{60, []string{"search", "teaPOT"}, `TASK                                  STATE  FOUND
-%[1]s  done   Where is the t…
+		{60, []string{"search", "teaPOT"}, `TASK    STATE  AGENT   THREAD  OPENED  FOUND
+%[3]s  done   claude  tea     12:00   Where is the teapot\…
 `},
-		{80, []string{"search", "beside", "the", "cups", "--thread=tea"}, `TASK                                  STATE  AGENT   THREAD  FOUND
-%[1]s  done   claude  tea     It is in the kitch…
+		{80, []string{"search", "beside", "the", "cups", "--thread=tea"}, `TASK    STATE  AGENT   THREAD  OPENED  FOUND
+%[3]s  done   claude  tea     12:00   It is in the kitchen, beside the cups an…
 `},
-		{120, []string{"search", "teapot"}, `TASK                                  STATE  AGENT   THREAD  OPENED  FOUND
-%[1]s  done   claude  tea     12:00   Where is the teapot\x1b[2J that we bought in sprin…
+		{120, []string{"search", "teapot"}, `TASK    STATE  AGENT   THREAD  OPENED  FOUND
+%[3]s  done   claude  tea     12:00   Where is the teapot\x1b[2J that we bought in spring, and who has washed it since…
 `},
 	} {
 		got := today.ReplaceAllString(on(t, tt.columns, append(tt.args, "--hub="+at)...), "12:00 ")

@@ -25,14 +25,20 @@ func NamedFile(fs *pflag.FlagSet, environ []string) (path, named string) {
 // FoundFile returns the settings file that is read where none is named: that of the working directory, else that of
 // the user; "" where neither is there.
 func FoundFile(environ []string) string {
-	above, _ := lookup(environ, "XDG_CONFIG_HOME")
-	if !filepath.IsAbs(above) { // as its specification wants it
-		above, _ = ExpandHome("~/.config")
-	}
-	for _, path := range []string{FileName, filepath.Join(above, "dragoman", FileName)} {
+	for _, path := range []string{FileName, filepath.Join(UserDir(environ), FileName)} {
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 			return path
 		}
 	}
 	return ""
+}
+
+// UserDir returns the directory of the user's own files, which may not be there: "dragoman" in $XDG_CONFIG_HOME, or in
+// ~/.config where that is not an absolute path (XDG Base Directory Specification).
+func UserDir(environ []string) string {
+	above, _ := lookup(environ, "XDG_CONFIG_HOME")
+	if !filepath.IsAbs(above) {
+		above, _ = ExpandHome("~/.config")
+	}
+	return filepath.Join(above, "dragoman")
 }
