@@ -41,8 +41,8 @@ func TestAnAgentThatIsAddedIsTakenByTheHubThatRuns(t *testing.T) {
 	}
 	hub.waitLog(t, "agent is ready")
 	out := dragoman(t, here, user, "ask", "where", "hello", "--hub", "http://"+hub.http)
-	if real, err := filepath.EvalSymlinks(here); err != nil || strings.TrimSpace(out) != real {
-		t.Errorf("got it working in %s (%v), want %s", out, err, real)
+	if dir, err := filepath.EvalSymlinks(here); err != nil || strings.TrimSpace(out) != dir {
+		t.Errorf("got it working in %s (%v), want %s", out, err, dir)
 	}
 	if _, err := os.Stat(filepath.Join(there, "dragoman.yaml")); err != nil {
 		t.Errorf("got %v, want the file where the hub was started", err)

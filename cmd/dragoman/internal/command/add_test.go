@@ -126,22 +126,22 @@ func TestAFileThatIsWrittenKeepsItsModeAndItsPlace(t *testing.T) {
 	}
 	inNewPlace(t)
 	installed(t, "tr")
-	real := configFile(t, t.TempDir(), "# mine\n")
-	if err := os.Chmod(real, 0o640); err != nil {
+	target := configFile(t, t.TempDir(), "# mine\n")
+	if err := os.Chmod(target, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(real, "dragoman.yaml"); err != nil {
+	if err := os.Symlink(target, "dragoman.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	add(t, "a", "--", "tr")
-	info, err := os.Stat(real)
+	info, err := os.Stat(target)
 	if err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("got %v (%v), want the mode 0640", info.Mode(), err)
 	}
 	if link, err := os.Lstat("dragoman.yaml"); err != nil || link.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("got %v (%v), want the link as it was", link.Mode(), err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(real), ".*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(target), ".*")); len(left) > 0 {
 		t.Errorf("got %q beside the file, want nothing", left)
 	}
 }

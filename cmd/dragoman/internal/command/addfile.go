@@ -145,14 +145,14 @@ func (f settingsFile) tellHubs(io Streams, e newEntry) error {
 // replaceFile writes a file as a whole. One that is there keeps its mode, its owner where that is possible, and the
 // links that lead to it.
 func replaceFile(path string, data []byte) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
 	temp, err := os.CreateTemp(filepath.Dir(path), ".dragoman-*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name()) // unless it has become the file
+	defer func() { _ = os.Remove(temp.Name()) }() // unless it has become the file
 	if _, err = temp.Write(data); err == nil {
 		err = temp.Sync()
 	}

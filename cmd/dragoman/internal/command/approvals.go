@@ -92,7 +92,7 @@ func decisionCommand(io Streams, approved bool, all *bool) *cobra.Command {
 	c.Flags().StringVar(&reason, "reason", "", "`text` with the reason, which the task keeps")
 	c.Flags().StringVar(&input, "input-sha256", "", "`SHA-256` of the input that you read: nothing is decided if the agent asks for another by now")
 	noInputFlag(c.Flags(), &noInput)
-	c.RunE = func(c *cobra.Command, args []string) (err error) {
+	c.RunE = func(c *cobra.Command, args []string) error {
 		hub := to.client()
 		if len(args) == 0 {
 			if err := refuseFlags(c, "without TASK", "input-sha256"); err != nil {
@@ -100,10 +100,11 @@ func decisionCommand(io Streams, approved bool, all *bool) *cobra.Command {
 			}
 			return decideCalls(c.Context(), to, decisions{hub: hub, all: *all, reason: reason, tell: true})
 		}
-		id, call := core.TaskID(args[0]), ""
-		if id, err = waitingTask(c.Context(), hub, args[0]); err != nil {
+		id, err := waitingTask(c.Context(), hub, args[0])
+		if err != nil {
 			return err
 		}
+		call := ""
 		if len(args) > 1 {
 			call = args[1]
 		} else if call, err = pendingCall(c.Context(), hub, id, input, *all); err != nil {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,15 +54,11 @@ func writeContexts(all map[string]kept) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "contexts-*") // with mode 0600
-	if err != nil {
+	var text bytes.Buffer
+	if err := printJSON(&text, all); err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
-	if err := errors.Join(printJSON(f, all), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return replaceFile(path, text.Bytes())
 }
 
 // contextNamed returns the hub that is kept under a name, which was given in the flag or variable.

@@ -115,8 +115,10 @@ func (a Agents) String() string { return strings.Join(a.Names(), ", ") }
 // String describes the packs: their names.
 func (p Packs) String() string { return strings.Join(p.Names(), ", ") }
 
+// Names returns the ids of the agents, in order.
 func (a Agents) Names() []string { return each(a, func(one Agent) string { return one.Name }) }
 
+// Names returns the ids of the packs, in order.
 func (p Packs) Names() []string { return each(p, func(one Pack) string { return one.Name }) }
 
 func (a *Agent) settings() *table {
