@@ -3,7 +3,6 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -12,7 +11,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
-	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -75,22 +73,14 @@ func (s *Server) start(q *request, p callParams, streams bool) *run {
 
 // open opens the task of agent_ask.
 func (r *run) open(q *request, input json.RawMessage) error {
-	if q.elicits { // an agent in this process may ask at once
-		var in struct {
-			To core.Address `json:"to"`
-		}
-		_ = strictjson.Decode(input, strictjson.Limits{}, &in) // the hub refuses it
-		r.watchQuestions(early{}, "", in.To.Agent())
-	}
 	watched := q.elicits || q.progress != nil // else only the end is of interest
-	t, err := r.session.Ask(input, hub.OpenOptions{Keep: q.tasks, Unwatched: !watched})
+	t, err := r.session.Ask(input, hub.OpenOptions{Keep: q.tasks, Unwatched: !watched, Attends: q.elicits})
 	if err != nil {
 		return err
 	}
 	r.task, r.key = t, string(t.ID())
 	if q.elicits {
-		r.watchQuestions(nil, t.Thread(), "")
-		r.session.UnwatchQuestions(early{})
+		r.watchQuestions(t.Thread())
 	}
 	if !watched {
 		r.session.AwaitEnd(t)
@@ -98,14 +88,10 @@ func (r *run) open(q *request, input json.RawMessage) error {
 	return nil
 }
 
-// early is the tag of the view that a call has until its thread is known. It is of the agent, and so shows what that
-// asks in others' tasks.
-type early struct{}
-
 // watchQuestions makes the session one that shows the questions of a conversation to people. Where the hub has no
 // room for that, whoever asks is told that nobody is there.
-func (r *run) watchQuestions(tag any, thread core.ThreadID, agent core.AgentID) {
-	_ = r.session.WatchQuestions(question.View{Tag: tag, Thread: thread, Agent: agent, For: r.session.Identity().Principal})
+func (r *run) watchQuestions(thread core.ThreadID) {
+	_ = r.session.WatchQuestions(question.View{Thread: thread, For: r.session.Identity().Principal})
 }
 
 // take takes what is new in the session.
@@ -115,7 +101,6 @@ func (r *run) take(b hub.Batch) {
 		r.result = outcomeOf(r.tool, b.Tool)
 	case b.Progress != nil:
 		r.say(b.Progress.Detail)
-	case b.Question != nil && b.Question.Tag == early{} && !slices.Contains(b.Question.Question.Tasks, core.TaskID(r.key)): // of another task
 	case b.Question != nil:
 		r.changed = true
 		if r.key != "" {
