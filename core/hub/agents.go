@@ -32,9 +32,11 @@ func statusOf(e roster.Entry) AgentStatus {
 }
 
 // shownTo returns what the principal may see of the status: only who may operate an agent sees
-// how the hub runs it, beyond the state and whether that changes by itself.
+// how the hub runs it, beyond the state and whether that changes by itself, and nobody sees an agent in its fallback
+// that is hidden otherwise.
 func (h *Hub) shownTo(p core.Principal, a AgentStatus) AgentStatus {
 	a = h.withRefused(a)
+	a.Fallback = h.found(p, a.Fallback)
 	if a.Child == nil && a.Refused == nil || h.authorizer.May(p, core.RightOperate, policy.Object{Target: policy.TargetOf(a.Card)}) {
 		return a
 	}

@@ -94,7 +94,9 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 		return nil, err
 	}
 	from := cmp.Or(o.For, s.identity.Principal)
-	req.To = h.withFallback(req.To)
+	if req.Intent != core.IntentNotify { // a notice is for the agent that it names
+		req.To = h.withFallback(from, req.To)
+	}
 	causes, hops, denied := s.causes(req.Cause, from)
 	req.Cause = "" // until it is checked
 	if c, ok := h.foreignCause(from, o.Request.To.Agent(), o.Above); ok {
@@ -146,15 +148,17 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	return t.Task, f
 }
 
-// withFallback returns the address with the agents that the one it names falls back to.
-func (h *Hub) withFallback(to core.Address) core.Address {
+// withFallback returns the address with the agents that the one it names falls back to, as far as the requester may
+// find them.
+func (h *Hub) withFallback(from core.Principal, to core.Address) core.Address {
 	if to.Reach() != core.ReachAgent {
 		return to
 	}
 	e, ok := h.roster.Find(to.Agent())
-	if !ok {
+	if !ok || len(e.Fallback) == 0 || !h.sees(from, &e) {
 		return to
 	}
+	e.Fallback = h.found(from, e.Fallback)
 	return e.OrFallback(to)
 }
 

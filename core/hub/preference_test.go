@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -121,5 +123,40 @@ func TestAgentsThatARequesterMayNotAskArePassedOverAsIfTheyWereNotThere(t *testi
 		if !errors.Is(err, &core.Fault{Code: core.CodeUnknownAgent}) {
 			t.Errorf("with none that may be asked: got %v, want %s", err, core.CodeUnknownAgent)
 		}
+	})
+}
+
+func TestAFallbackNamesNoAgentThatTheRequesterMayNotFind(t *testing.T) {
+	table, err := policy.Compile([]policy.Rule{
+		{Who: []string{"r"}, May: []core.Right{core.RightSee}, To: []string{"hidden"}, Deny: true},
+		{Who: []string{"*"}, May: policy.Rights()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Authorizer: table})}
+		fallback := func(ids ...core.AgentID) func(*core.Card) { return func(c *core.Card) { c.Fallback = ids } }
+		g.agent("a", able, fallback("hidden", "b"))
+		g.agent("hidden", able, fallback("b"))
+		g.agent("b", able)
+		asker := g.connect("r")
+		if got, want := g.ask(asker, "a").To().String(), "a,b"; got != want {
+			t.Errorf("got the address %s, want %s", got, want)
+		}
+		if a, _ := g.hub.Agent(core.Principal{ID: "r"}, "a"); !slices.Equal(a.Fallback, []core.AgentID{"b"}) {
+			t.Errorf("got %q in the fallback that is shown, want b", a.Fallback)
+		}
+		_, err := asker.Open(core.Request{To: core.ToAgent("hidden"), Content: "go"}, hub.OpenOptions{})
+		g.wantFault("an agent that it may not find", err, core.CodeUnknownAgent)
+	})
+}
+
+func TestANoticeDoesNotFallBack(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		g.agent("a", 0, func(c *core.Card) { c.Fallback = []core.AgentID{"b"} })
+		g.agent("b", able|core.FeatureNotices)
+		_, err := g.connect("r").Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "t"}}, hub.OpenOptions{})
+		g.wantFault("a notice for an agent that takes none", err, core.CodeUnsupported)
 	})
 }

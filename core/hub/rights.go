@@ -59,6 +59,16 @@ func (h *Hub) sees(p core.Principal, e *roster.Entry) bool {
 	return h.authorizer.May(p, core.RightSee, ofEntry(e))
 }
 
+// found returns the ids of the agents that the principal may find.
+func (h *Hub) found(p core.Principal, ids []core.AgentID) (all []core.AgentID) {
+	for _, id := range ids {
+		if h.authorizer.May(p, core.RightSee, h.ofAgent(id)) {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
 // mayRead reports whether the principal may read what the object describes. What has no known
 // owner is for those who may read everything.
 func (h *Hub) mayRead(p core.Principal, o policy.Object) bool {
