@@ -118,7 +118,7 @@ func (l *Limiter) CloseAll() {
 func (c *Conn) Prove() {
 	c.limiter.mu.Lock()
 	defer c.limiter.mu.Unlock()
-	if slices.Contains(c.limiter.unproven, c) {
+	if !c.proven && slices.Contains(c.limiter.unproven, c) {
 		c.limiter.free(c)
 		c.proven = true
 	}
