@@ -58,6 +58,9 @@ func writeContexts(all map[string]kept) error {
 	if err := printJSON(&text, all); err != nil {
 		return err
 	}
+	if err := os.Chmod(path, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) { // it is replaced with its mode
+		return err
+	}
 	return replaceFile(path, text.Bytes())
 }
 
