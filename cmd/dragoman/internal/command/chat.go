@@ -56,7 +56,7 @@ const slashHelp = `  /agent NAME   go on with another agent in the same conversa
   /help         this list
   //TEXT        ask /TEXT`
 
-// chat is a conversation with a person, or with whoever writes lines to stdin.
+// chat is a conversation at a terminal, or in lines from stdin.
 type chat struct {
 	*talk
 	agent     string

@@ -69,7 +69,7 @@ func TestChatIsAConversationAtATerminal(t *testing.T) {
 			}
 			reports(t, other, second.ID(), core.Text{Text: "I begin\n"})
 			screen.await(t, `I begin\r\n`)
-			if kind.term == "dumb" { // it is nobody's controlling terminal, which would send the signal
+			if kind.term == "dumb" { // it is no controlling terminal, so Ctrl-C sends no signal
 				_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
 			} else {
 				screen.types(t, "\x03")

@@ -30,7 +30,7 @@ type decisions struct {
 // callID names an approval among matters.
 func callID(id core.TaskID, call string) string { return string(id) + "\n" + call }
 
-// approval returns the matter of a tool call that waits. about says for whom it is; "" for the person's own task.
+// approval returns the matter of a tool call that waits. about describes its task; "" for one of the person's own.
 func (d decisions) approval(a task.PendingApproval, about string, width int) *matter {
 	m := &matter{id: callID(a.Task, a.ID), prompt: "Allow it? [y]es, [n]o: ", partial: "[n]o, "}
 	head, input := "Allow "+visible(a.Name), inputText(a.Input)

@@ -29,7 +29,7 @@ func addGroups(root *cobra.Command, io Streams) {
 	}
 }
 
-// connectionFlags say which hub a command talks to, and as whom.
+// connectionFlags select the hub and the credential.
 var connectionFlags = []string{"hub", "context", "token", "ca", "cert", "key", "insecure"}
 
 // groupFlags has the help of each command with --hub show the connection flags below a heading of their own.

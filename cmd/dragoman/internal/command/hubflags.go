@@ -67,7 +67,7 @@ func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
 	return to
 }
 
-// addTrustFlags declares the flags that say whom to trust, and with which certificate to authenticate.
+// addTrustFlags declares the flags for certificates: those to trust, and the one to present.
 func addTrustFlags(fs *pflag.FlagSet, to *hubFlags) {
 	fs.StringVar(&to.ca, "ca", variable("DRAGOMAN_CA"), "PEM `file` with authorities to trust beside those of the system, for a hub at https (DRAGOMAN_CA)")
 	fs.Lookup("ca").DefValue = ""
