@@ -94,9 +94,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 		return nil, err
 	}
 	from := cmp.Or(o.For, s.identity.Principal)
-	if req.Intent != core.IntentNotify { // a notice is for the agent that it names
-		req.To = h.withFallback(from, req.To)
-	}
+	req.To = h.withFallback(from, &req)
 	causes, hops, denied := s.causes(req.Cause, from)
 	req.Cause = "" // until it is checked
 	if c, ok := h.foreignCause(from, o.Request.To.Agent(), o.Above); ok {
@@ -148,10 +146,11 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	return t.Task, f
 }
 
-// withFallback returns the address with the agents that the one it names falls back to, as far as the requester may
-// find them.
-func (h *Hub) withFallback(from core.Principal, to core.Address) core.Address {
-	if to.Reach() != core.ReachAgent {
+// withFallback returns the address of a request with the agents that the one it names falls back to, as far as the
+// requester may find them. A notice is for the agent that it names.
+func (h *Hub) withFallback(from core.Principal, req *core.Request) core.Address {
+	to := req.To
+	if to.Reach() != core.ReachAgent || req.Intent == core.IntentNotify {
 		return to
 	}
 	e, ok := h.roster.Find(to.Agent())
