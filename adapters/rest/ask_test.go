@@ -236,3 +236,36 @@ func TestARetriedTaskIsOneSequenceOfEvents(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+func TestATaskIsAskedAgainInItsConversationAsItWas(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a")
+	first := g.opened(`{"to":"a","intent":"delegate","content":"do","data":12345678901234567890,"context":{"k":"v"},"priority":"urgent",
+		"max_tokens":7,"attachments":[{"name":"n","data":"aGk="}]}`)
+	task := a.accept()
+	before := task.Request()
+	a.report(task, core.Failed{Fault: core.NewFault(core.CodeUnreachable, "gone")})
+	g.opened(`{"again":"` + string(first) + `"}`)
+	task = a.accept()
+	got := task.Request()
+	if got.Thread != before.Thread || got.Thread == "" {
+		t.Errorf("got conversation %q, want %q", got.Thread, before.Thread)
+	}
+	got.Deadline, got.Thread, before.Deadline, before.Thread = time.Time{}, "", time.Time{}, ""
+	if diff := cmp.Diff(before, got, cmp.AllowUnexported(core.Address{})); diff != "" {
+		t.Errorf("asked again (-want +got):\n%s", diff)
+	}
+	a.report(task, core.Done{})
+
+	notice := g.post("/v1/notices", `{"to":"a","topic":"a.b"}`)
+	var n struct{ ID core.TaskID }
+	notice.into(http.StatusCreated, &n)
+	hidden := g.opened(`{"to":"a","content":"the key is [redacted]"}`)
+	for body, want := range map[string]string{
+		`{"again":"` + string(first) + `","to":"a"}`: "leave out to", `{"again":"` + string(n.ID) + `"}`: "is a notice",
+		`{"again":"` + string(hidden) + `"}`: "send it as a new request",
+	} {
+		g.post("/v1/tasks", body).refused(http.StatusBadRequest, core.CodeInvalid, want)
+	}
+	g.post("/v1/tasks", `{"again":"nothing"}`).refused(http.StatusNotFound, core.CodeUnknownTask, "nothing")
+}

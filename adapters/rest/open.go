@@ -4,16 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // taskBody is the body of POST /v1/tasks.
 type taskBody struct {
+	Again       core.TaskID     `json:"again"`
 	To          core.Address    `json:"to"`
 	Intent      core.Intent     `json:"intent"`
 	Content     string          `json:"content"`
@@ -101,10 +104,41 @@ func (a *api) postTask(c call) error {
 		return err
 	}
 	req, err := body.request()
+	if err == nil && body.Again != "" {
+		req, err = a.again(c, body.Again, req)
+	}
 	if err != nil {
 		return err
 	}
 	return a.open(c, req, body.Keep, body.Receipt)
+}
+
+// again returns the request of a task as a new one, with the deadline of another, which asks for nothing else.
+func (a *api) again(c call, id core.TaskID, with core.Request) (core.Request, error) {
+	if !with.To.IsZero() || with.Content != "" || with.Data != nil || with.Thread != "" || with.Attachments != nil || with.Context != nil {
+		return with, core.NewFault(core.CodeInvalid, "again: the rest is as that task has it: leave out to, content, data, context, thread and attachments")
+	}
+	t, err := a.hub.Task(c.r.Context(), c.from, id)
+	if err != nil {
+		return with, err
+	}
+	r := t.Request()
+	text := slices.Concat([]byte(r.Content), r.Data, r.Context)
+	for _, f := range r.Attachments {
+		text = append(text, f.Data...)
+	}
+	switch {
+	case r.Intent == core.IntentNotify:
+		return with, core.NewFault(core.CodeInvalid, "again: task %s is a notice: POST /v1/notices sends one", id)
+	case bytes.Contains(text, []byte(redact.Mark)):
+		return with, core.NewFault(core.CodeInvalid, "again: what was %s of task %s is not kept: send it as a new request", redact.Mark, id)
+	case r.Thread == "":
+		r.Thread = core.ThreadID(id) // it began the conversation
+	}
+	return core.Request{
+		Intent: r.Intent, To: r.To, Thread: r.Thread, Content: r.Content, Data: r.Data, Attachments: r.Attachments,
+		Context: r.Context, Domain: r.Domain, Priority: r.Priority, MaxTokens: r.MaxTokens, ReportBack: r.ReportBack, Deadline: with.Deadline,
+	}, nil
 }
 
 func (a *api) postNotice(c call) error {

@@ -54,6 +54,8 @@ func Closing(events iter.Seq[core.Event], end core.Body) (ends []core.Body) {
 			s.State, s.Detail = core.ToolCancelled, ""
 		case failed.Fault != nil && failed.Fault.Code == core.CodeTimeout:
 			s.State, s.Detail = core.ToolTimeout, "the task timed out"
+		case call.waits:
+			s.Detail = "the task ended before anybody decided on it"
 		}
 		ends = append(ends, s)
 	}
@@ -75,6 +77,7 @@ type openTool struct {
 	id     string
 	open   bool
 	denied *core.ApprovalDecided // the decision on it; nil unless it was denied
+	waits  bool                  // for a decision
 }
 
 // isOpen reports whether a tool call of the task has no result. Callers hold mu.
@@ -102,13 +105,17 @@ func openTools(events iter.Seq[core.Event]) (all []*openTool) {
 		case core.ToolCall:
 			is(b.ID, true)
 		case core.ApprovalRequested:
-			is(b.ID, true).denied = nil // some ask again
+			call := is(b.ID, true)
+			call.denied, call.waits = nil, true // some ask again
 		case core.ApprovalDecided:
-			if call := byID[b.ID]; call != nil && !b.Approved {
-				call.denied = &b
+			if call := byID[b.ID]; call != nil {
+				if call.waits = false; !b.Approved {
+					call.denied = &b
+				}
 			}
 		case core.ToolState:
-			is(b.ID, b.State <= core.ToolRunning)
+			call := is(b.ID, b.State <= core.ToolRunning)
+			call.waits = call.waits && b.State == core.ToolAwaitingApproval
 		case core.ToolResult:
 			is(b.ID, false)
 		}

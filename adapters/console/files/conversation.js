@@ -61,6 +61,7 @@ function textPart(part) {
   const said = h('div', {}, pre, more, extra);
   const element = h('li', { class: 'part ' + part.kind },
     h('p', { class: 'who' }, h('b', {}, shortWho(part.who) || 'hub'), ' ', r.intent === 'notify' ? 'notifies' : r.answered === false ? 'got no answer' : WORDS[part.kind] ?? part.kind.replaceAll('_', ' '), ' ', time(part.at)),
+    r.answered === false && r.reason === 'task_ended' ? h('p', { class: 'hint' }, 'The task ended before anybody answered: Ask again is below.') : [],
     part.kind === 'thinking' ? h('details', {}, h('summary', {}, 'thinking'), said) : said);
   let at = 0; // how much of it is shown
   const update = () => {

@@ -144,5 +144,10 @@ function steering(m, id) {
       e.preventDefault();
       const r = m.opened?.request ?? {};
       location.hash = '#/ask?to=' + encodeURIComponent(m.agent || (r.to ?? '')) + (r.thread ? '&thread=' + encodeURIComponent(r.thread) : '');
-    } }, h('button', { type: 'submit' }, 'Ask a follow-up')), note);
+    } }, h('button', { type: 'submit' }, 'Ask a follow-up'),
+    h('button', { type: 'button', 'data-do': 'again', click: () => act(async () => {
+      const r = await post('/v1/tasks', { again: id });
+      location.hash = '#/tasks/' + segment(r.id);
+      return 'It is asked again.';
+    }) }, 'Ask again')), note);
 }

@@ -54,6 +54,14 @@ func TestAPersonAsksSteersAndStopsOnTheConsole(t *testing.T) {
 	agent.next(func(b corehub.Batch) bool { return has[core.CancelRequested](b) })
 	agent.report(task, core.Cancelled{Reason: "as you wish"})
 	p.shows(".part.cancelled", "as you wish")
+	p.click(`button[data-do="again"]`)
+	again := agent.nextTask()
+	if r := again.Request(); r.Content != "dig a hole" || again.Thread() != task.Thread() {
+		t.Errorf("asked again: got %q in %s, want what was asked in %s", r.Content, again.Thread(), task.Thread())
+	}
+	p.await(`location.hash === '#/tasks/` + string(again.ID()) + `'`)
+	agent.report(again, core.Done{Text: "a hole"})
+	p.shows(".part.done", "a hole")
 	p.click(".after button")
 	p.await(`document.querySelector('#thread').value !== '' && document.querySelector('#to').value === 'worker'`)
 }

@@ -19,9 +19,10 @@ import (
 
 // TaskRequest is the body of POST /v1/tasks.
 type TaskRequest struct {
-	To          string          `json:"to"`
-	Intent      string          `json:"intent"`
-	Content     string          `json:"content"`
+	Again       core.TaskID     `json:"again,omitempty"`
+	To          string          `json:"to,omitempty"`
+	Intent      string          `json:"intent,omitempty"`
+	Content     string          `json:"content,omitempty"`
 	Data        json.RawMessage `json:"data,omitempty"`
 	Context     json.RawMessage `json:"context,omitempty"`
 	Thread      string          `json:"thread,omitempty"`

@@ -45,12 +45,14 @@ ends the command.`,
 			return err
 		}
 		chat := &chat{talk: newTalk(to, thinking), agent: args[0], thread: core.ThreadID(thread), ended: make(chan error)}
+		chat.asksAgain = func(core.TaskID) string { return "/again" }
 		return chat.run(c.Context())
 	}
 	return c
 }
 
 const slashHelp = `  /agent NAME   go on with another agent in the same conversation
+  /again        ask again what you asked last
   /inject TEXT  give the agent more context while it answers
   /usage        the tokens of this conversation since you came
   /help         this list
@@ -64,6 +66,7 @@ type chat struct {
 	turn      *turn // nil while nothing is asked
 	ended     chan error
 	next      []string // lines to ask after this turn
+	last      string   // that was asked
 	nth       int      // interrupt since the last turn began, or line
 	done      bool     // there are no more lines
 	injecting sync.WaitGroup
@@ -181,6 +184,8 @@ func (t *chat) take(ctx context.Context, line typed) {
 	case word == "/agent" && rest != "":
 		t.agent = rest
 		t.say("[you talk with " + visible(rest) + " now, in the same conversation]")
+	case word == "/again" && rest == "" && t.last != "":
+		t.later(t.last)
 	case word == "/inject" && rest != "":
 		t.inject(ctx, rest)
 	case word == "/usage":
@@ -232,7 +237,7 @@ func (t *chat) ask(ctx context.Context) {
 	}
 	no := false
 	request := client.TaskRequest{To: t.agent, Intent: "ask", Content: t.next[0], Thread: string(t.thread), Keep: &no}
-	t.next, t.nth = t.next[1:], 0
+	t.last, t.next, t.nth = t.next[0], t.next[1:], 0
 	ctx, u := t.begin(ctx)
 	t.turn = u
 	go func() { t.ended <- u.run(ctx, request, 0) }()

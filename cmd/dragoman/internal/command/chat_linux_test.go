@@ -40,7 +40,7 @@ func TestChatIsAConversationAtATerminal(t *testing.T) {
 			t.Setenv("TERM", kind.term)
 			t.Setenv("NO_COLOR", "1")
 			h, at := served(t)
-			worker, other := joins(t, h, "worker"), joins(t, h, "other")
+			worker, other := joins(t, h, "worker"), joins(t, h, "other", "ui")
 			screen := newScreen(t)
 			screen.resize(t, kind.width, 24)
 			code := screen.runs(t, "chat", "worker", "--hub="+at)
@@ -78,6 +78,15 @@ func TestChatIsAConversationAtATerminal(t *testing.T) {
 			nextBatch(t, other, isCancelRequested)
 			reports(t, other, second.ID(), core.Cancelled{Reason: "as you wish"})
 			screen.await(t, `cancelled.*\r\n[^~]*other> $`)
+			typeLine("/again")
+			third := nextBatch(t, other, isAssigned).Task
+			if got := third.Request().Content; got != "/go on" {
+				t.Errorf("/again: got %q, want /go on", got)
+			}
+			other.CallTool("q", "ask_user", []byte(`{"question":"Which day?"}`))
+			screen.await(t, `other asks: Which day\?`)
+			reports(t, other, third.ID(), core.Failed{Fault: core.NewFault(core.CodeOverloaded, "later")})
+			screen.await(t, `nobody has answered: the task ended before\]\r\n[^~]*/again asks again\]\r\n[^~]*other> $`)
 			screen.types(t, "\x04")
 			if got := <-code; got != command.ExitDone {
 				t.Errorf("got exit code %d, want 0", got)

@@ -17,7 +17,7 @@ func TestJSONIsAnObject(t *testing.T) {
 		"POST /v1/tasks": `{"id":"t"}`, "POST /v1/notices": `{"id":"t","state":"done"}`, "POST /v1/tasks/t/cancel": `{}`, "POST /v1/tasks/t/decisions": `{}`, "POST /v1/questions/q/answer": `{}`,
 	})
 	tested := []string{
-		"ask", "tail", // a line for each event
+		"again", "ask", "tail", // a line for each event
 		"inject", "approve", "deny", // they ask the hub more than once: in e2e
 	}
 	for _, args := range [][]string{

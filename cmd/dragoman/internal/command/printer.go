@@ -30,6 +30,11 @@ type printer struct {
 	end     core.Body
 }
 
+// unanswered says why a question has no answer, where nobody decided that.
+var unanswered = map[string]string{
+	core.QuestionTimedOut: "its time was over", core.QuestionTaskEnded: "the task ended before", core.QuestionLeft: "the agent that asked is gone",
+}
+
 func (p *printer) print(l client.Line, raw []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,6 +84,10 @@ func (p *printer) show(body core.Body) error {
 		p.notef("[%s waits for approval: %s; 'dragoman approve %[3]s' or 'dragoman deny %[3]s' decides]", visible(b.Name), visible(b.Input), call)
 	case core.ApprovalDecided:
 		p.notef("[%s]", visible(verdict(b)))
+	case core.QuestionAnswered:
+		if why := unanswered[b.Reason]; why != "" {
+			p.notef("[nobody has answered: %s]", why)
+		}
 	case core.ToolState:
 		if p.thinking {
 			p.notef("[%s is %s%s]", visible(b.ID), b.State, visible(because(b.Detail)))

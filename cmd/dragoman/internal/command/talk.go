@@ -33,6 +33,8 @@ type talk struct {
 	reads    bool     // a person reads stderr
 	terminal terminal // nil where nobody is asked, as desk
 	desk     *desk
+	// asksAgain returns what a person types to ask again what a task asked.
+	asksAgain func(core.TaskID) string
 
 	mu   sync.Mutex
 	used core.Usage // in all its turns
@@ -49,6 +51,7 @@ func newTalk(to *hubFlags, thinking bool) *talk {
 	hub := to.client()
 	hub.Header = http.Header{}
 	t := &talk{to: to, hub: hub, thinking: thinking, reads: !to.json && isTerminal(to.Err)}
+	t.asksAgain = func(id core.TaskID) string { return fmt.Sprintf("'dragoman again%s %s'", to.again(), id) }
 	if t.reads {
 		hub.Header.Set(questionsHeader, "read")
 	}
@@ -176,6 +179,7 @@ func (u *turn) follow(ctx context.Context, resp *http.Response, to string) error
 		u.desk.settle(func(string) bool { return true })
 	}
 	u.cancelling.Wait() // the end may overtake the answer to the cancel
+	u.offerAgain()
 	switch {
 	case errors.Is(context.Cause(ctx), errLeft):
 		return &exit{ExitInterrupted, errLeft}
@@ -187,6 +191,13 @@ func (u *turn) follow(ctx context.Context, resp *http.Response, to string) error
 		return client.CutOff(err, client.TailHint(u.task))
 	}
 	return u.outcome(u.cancelled.Load())
+}
+
+// offerAgain tells a person how to ask again what has failed and may succeed.
+func (u *turn) offerAgain() {
+	if b, failed := u.end.(core.Failed); failed && b.Fault.Retryable && u.reads {
+		u.note("[" + u.asksAgain(u.task) + " asks again]")
+	}
 }
 
 // put puts what waits for approval before the person, and takes away what is decided.

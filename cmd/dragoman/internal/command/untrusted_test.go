@@ -188,6 +188,7 @@ func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 		"agents":     {"", "x", "-o wide", "x -o wide", "restart x"},
 		"tasks":      {"", "x", "x --readers"},
 		"frames":     {"x"},
+		"again":      {"x", "x --thinking"},
 		"ask":        {"x hello --thinking", "x hello --thread t"},
 		"chat":       {"x", "x --thinking", "x --thread t"},
 		"delegate":   {"x hello", "x hello --thread t"},
