@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -52,8 +53,9 @@ type Fault struct {
 	// PeerCode is the code of the source dialect if it has no neutral equivalent, for peers of
 	// the same dialect.
 	PeerCode string `json:"peer_code,omitempty"`
-	// RetryAfter is when to come again, where that is known, for dialects that can say so.
-	RetryAfter time.Duration `json:"-"`
+	// RetryAfter is when to come again, where that is known. An agent that fails with it is passed over until then
+	// where a request names others beside it.
+	RetryAfter Seconds `json:"retry_after,omitempty"`
 
 	cause error
 }
@@ -78,13 +80,26 @@ func (f *Fault) Because(cause error) *Fault {
 	return &g
 }
 
-// RetrySeconds returns when to come again in whole seconds, as in HTTP's Retry-After (RFC 9110,
-// section 10.2.3); 0 if that is not known.
-func (f *Fault) RetrySeconds() int {
-	if f.RetryAfter <= 0 {
-		return 0
+// Seconds is a time from now on that JSON has in whole seconds, rounded up, as HTTP's Retry-After does (RFC 9110,
+// section 10.2.3).
+type Seconds time.Duration
+
+// Whole returns the number of seconds; 0 for none.
+func (s Seconds) Whole() int {
+	return int((max(0, time.Duration(s)) + time.Second - 1) / time.Second)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s Seconds) MarshalJSON() ([]byte, error) { return strconv.AppendInt(nil, int64(s.Whole()), 10), nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Seconds) UnmarshalJSON(b []byte) error {
+	n, err := strconv.ParseUint(string(b), 10, 32)
+	if err != nil {
+		return NewFault(CodeInvalid, "want whole seconds, got %.40s", b)
 	}
-	return int((f.RetryAfter + time.Second - 1) / time.Second)
+	*s = Seconds(time.Duration(n) * time.Second)
+	return nil
 }
 
 // Error implements error.

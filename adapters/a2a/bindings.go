@@ -113,7 +113,7 @@ func (c *call) refuse(err error) {
 	if e.Status == http.StatusUnauthorized {
 		c.w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	if seconds := core.AsFault(err).RetrySeconds(); seconds > 0 {
+	if seconds := core.AsFault(err).RetryAfter.Whole(); seconds > 0 {
 		c.w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	switch {

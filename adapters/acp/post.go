@@ -204,7 +204,7 @@ func (x *HTTP) refuse(w http.ResponseWriter, e wire.Envelope, err error) {
 	var f *core.Fault
 	if errors.As(err, &f) {
 		status = cmp.Or(wire.HTTPStatus(f.Code), status)
-		if seconds := f.RetrySeconds(); seconds > 0 {
+		if seconds := f.RetryAfter.Whole(); seconds > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(seconds))
 		}
 	}

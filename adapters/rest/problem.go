@@ -66,7 +66,7 @@ func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if cause := internal(err); cause != nil {
 		a.opts.Log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", cause)
 	}
-	if seconds := core.AsFault(err).RetrySeconds(); seconds > 0 {
+	if seconds := core.AsFault(err).RetryAfter.Whole(); seconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	p := problemOf(err)

@@ -180,6 +180,7 @@ func Addresses() *rapid.Generator[core.Address] {
 func Faults() *rapid.Generator[*core.Fault] {
 	return rapid.Custom(func(t *rapid.T) *core.Fault {
 		f := core.NewFault(rapid.SampledFrom(core.Codes()).Draw(t, "code"), "%s", words(t, "message"))
+		f.RetryAfter = core.Seconds(time.Duration(rapid.IntRange(0, 3).Draw(t, "retry after")) * time.Second)
 		f.Retryable, f.PeerCode = flip(t, "retryable"), words(t, "peer")
 		return f
 	})

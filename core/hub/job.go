@@ -109,7 +109,7 @@ func (h *Hub) noteBusy(s *Session, f *core.Fault) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s.busy = &busy{until: time.Now().Add(f.RetryAfter), why: f}
+	s.busy = &busy{until: time.Now().Add(time.Duration(f.RetryAfter)), why: f}
 }
 
 // notHeld returns why a session that does not have the task may not report on it:

@@ -395,7 +395,7 @@ func (h *Hub) canRecord() error {
 	} else {
 		return nil
 	}
-	f.RetryAfter = time.Second
+	f.RetryAfter = core.Seconds(time.Second)
 	return f
 }
 

@@ -25,7 +25,7 @@ func (g *testHub) wantAgent(when string, t *task.Task, want core.AgentID) {
 // refusing fails a task as an agent that says when to come again.
 func refusing(code core.Code, again time.Duration) core.Failed {
 	f := core.NewFault(code, "not now")
-	f.RetryAfter = again
+	f.RetryAfter = core.Seconds(again)
 	return core.Failed{Fault: f}
 }
 

@@ -44,7 +44,7 @@ func (s *Session) register(names int) error {
 	case !h.memory.TryTake(memory.Registrations, n):
 		h.memory.Refuse()
 		f = core.NewFault(core.CodeOverloaded, "the hub holds %d bytes for its peers, its limit is %d (limits.memory): ask again once something has ended", h.memory.Held(), h.memory.Limit())
-		f.RetryAfter = time.Second
+		f.RetryAfter = core.Seconds(time.Second)
 	default:
 		h.registrations.add(p, 1)
 		s.registered.number++

@@ -108,7 +108,7 @@ func (b *Book) of(p core.Principal) (a *account, who string) {
 func (b *Book) refuse(k Kind, code core.Code, retry time.Duration, format string, args ...any) error {
 	b.refused[k].Add(1)
 	f := core.NewFault(code, format, args...)
-	f.RetryAfter = retry
+	f.RetryAfter = core.Seconds(retry)
 	return f
 }
 

@@ -112,7 +112,7 @@ func TestCallsBeyondTheRateSayWhenToComeAgain(t *testing.T) {
 		if err := b.Admit(ask(person("bob"))); err != nil {
 			t.Errorf("a call of another: got %v, want it admitted", err)
 		}
-		time.Sleep(core.AsFault(err).RetryAfter)
+		time.Sleep(time.Duration(core.AsFault(err).RetryAfter))
 		if err := b.Admit(ask(person("alice"))); err != nil {
 			t.Errorf("a call when it was told to come: got %v, want it admitted", err)
 		}

@@ -166,7 +166,7 @@ func (s *Store) full(advice string) error {
 	m := s.limits.Memory
 	m.Refuse()
 	f := core.NewFault(core.CodeOverloaded, "the hub holds %d bytes for tasks and messages, its limit is %d (limits.memory): %s", m.Held(), m.Limit(), advice)
-	f.RetryAfter = time.Second
+	f.RetryAfter = core.Seconds(time.Second)
 	return f
 }
 
@@ -323,7 +323,7 @@ func (s *Store) tooMuch(bytes int) *core.Fault {
 	m := s.limits.Memory
 	f := core.NewFault(core.CodeOverloaded, "the hub holds %d bytes for tasks and messages, its limit is %d (limits.memory), and this task has %d of them, more than others: ask for less at a time, or again later",
 		m.Held(), m.Limit(), bytes)
-	f.RetryAfter = time.Second
+	f.RetryAfter = core.Seconds(time.Second)
 	return f
 }
 

@@ -172,8 +172,8 @@ func TestARemoteAgentSaysWhenToComeAgain(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 		err := run(t, client.Options{URL: f.URL}).work(newTurn(t, "x"))
-		if got := core.AsFault(err); got.Code != core.CodeRateLimited || got.RetryAfter != want {
-			t.Errorf("Retry-After %q: got %v after %s, want %s after %s", said, err, got.RetryAfter, core.CodeRateLimited, want)
+		if got := core.AsFault(err); got.Code != core.CodeRateLimited || time.Duration(got.RetryAfter) != want {
+			t.Errorf("Retry-After %q: got %v after %s, want %s after %s", said, err, time.Duration(got.RetryAfter), core.CodeRateLimited, want)
 		}
 	}
 }

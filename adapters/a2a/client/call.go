@@ -162,7 +162,7 @@ func (a *Agent) explained(r *remote, what string, resp *http.Response, err error
 func rateLimited(what string, h http.Header, said string) *core.Fault {
 	f := core.NewFault(core.CodeRateLimited, "%s has a limit on requests: %s", what, said)
 	if seconds, err := strconv.Atoi(h.Get("Retry-After")); err == nil {
-		f.RetryAfter = min(max(0, time.Duration(seconds)*time.Second), longestPause)
+		f.RetryAfter = core.Seconds(min(max(0, time.Duration(seconds)*time.Second), longestPause))
 	}
 	return f
 }
