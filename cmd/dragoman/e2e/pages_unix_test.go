@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/install"
@@ -46,7 +47,6 @@ var stages = map[string]pageStage{
 // The pages do what they say: each is read from top to bottom as a reader does who types its
 // commands, in a directory with a clone of the repository. Only the ports differ.
 func TestThePagesDoWhatTheySay(t *testing.T) {
-	tier.Full(t, "it runs every page of the documentation")
 	t.Parallel()
 	const root = "../../../"
 	pages := []string{root + "README.md", root + "docs/tutorial.md"}
@@ -65,8 +65,10 @@ func TestThePagesDoWhatTheySay(t *testing.T) {
 			staged++
 		}
 		t.Run(docsPath(name), func(t *testing.T) {
+			if strings.HasPrefix(docsPath(name), "howto/") {
+				tier.Full(t, "it runs every guide")
+			}
 			t.Parallel()
-			needs(t, "make")
 			dir, tools := t.TempDir(), t.TempDir()
 			clone(t, root, dir, tools)
 			if prepare != nil {
@@ -134,7 +136,7 @@ func withRelease(t *testing.T, dir, _ string) {
 func needing(programs ...string) pageStage {
 	return func(t *testing.T, _, _ string) {
 		t.Helper()
-		install.Needs(t, programs...)
+		install.Has(t, programs...)
 	}
 }
 
@@ -143,7 +145,7 @@ func needing(programs ...string) pageStage {
 func standingIn(name, program string) pageStage {
 	return func(t *testing.T, _, tools string) {
 		t.Helper()
-		needs(t, "python3")
+		install.Has(t, "python3")
 		path, err := filepath.Abs(filepath.Join("testdata/pages", name))
 		if err != nil {
 			t.Fatal(err)

@@ -50,6 +50,7 @@ func newTerminal(t *testing.T, dir string, env []string, in input, args ...strin
 	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	term.cmd.Stdout, term.cmd.Stderr = term, term
 	term.cmd.WaitDelay = 10 * time.Second // for what still holds its output
+	var printed sync.WaitGroup            // all of it, by a person's terminal
 	switch in {
 	case aPipe:
 		var err error
@@ -61,13 +62,14 @@ func newTerminal(t *testing.T, dir string, env []string, in input, args ...strin
 		defer programs.Close()
 		term.stdin = person
 		term.cmd.Stdin, term.cmd.Stdout, term.cmd.Stderr = programs, programs, programs
-		go func() { _, _ = io.Copy(term, person) }() // until no program has it any more
+		printed.Go(func() { _, _ = io.Copy(term, person) }) // until no program has it any more
 	}
 	if err := term.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
 		_ = term.cmd.Wait() // an interrupted shell ends with a status
+		printed.Wait()
 		close(term.ended)
 	}()
 	t.Cleanup(func() {

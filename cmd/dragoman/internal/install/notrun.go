@@ -25,6 +25,12 @@ func NotRun(t *testing.T, why string) {
 func Needs(t *testing.T, programs ...string) {
 	t.Helper()
 	tier.Full(t, "it plays programs of others")
+	Has(t, programs...)
+}
+
+// Has does not run the test unless the programs are installed.
+func Has(t *testing.T, programs ...string) {
+	t.Helper()
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
 			NotRun(t, fmt.Sprintf("it needs %s: %v", program, err))
