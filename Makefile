@@ -84,9 +84,9 @@ systems: # whether the program and its tests compile for Windows and macOS
 conformance: # the public conformance suites, which make test-full runs too; fails where they cannot be installed
 	go test -count=1 -timeout 15m -v ./cmd/dragoman/conformance -install.required
 
-pictures: # the pictures of the console in docs/pictures, by Chromium
+pictures: # the pictures in docs/pictures: of the console, by Chromium, and of a terminal
 	mkdir -p docs/pictures
-	go test -count=1 -timeout 10m -run '^TestPictures$$' ./cmd/dragoman/e2e -console.pictures $(CURDIR)/docs/pictures
+	go test -count=1 -timeout 10m -run '^TestPictures$$|^TestThePictureThatMoves$$' ./cmd/dragoman/e2e -console.pictures $(CURDIR)/docs/pictures
 
 docs: # a site of docs/ with a search, in dist/site; needs Node and npm
 	npm ci --prefix tools/site --ignore-scripts --no-audit --no-fund

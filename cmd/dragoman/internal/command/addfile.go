@@ -103,11 +103,23 @@ func (f settingsFile) add(io Streams, e newEntry) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, config.Bare(err))
 	}
-	fmt.Fprintf(io.Out, "%s is in %s:\n  - %s\n", e.name, visible(f.path), visible(text))
+	fmt.Fprintf(io.Out, "%s is in %s:\n  - %s\n", e.name, visible(fromHere(f.path)), visible(text))
 	if e.note != "" {
 		fmt.Fprintln(io.Out, "note: "+e.note)
 	}
 	return f.tellHubs(io, e)
+}
+
+// fromHere returns a path as it is called in the working directory, if it is below that.
+func fromHere(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if below, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(below) {
+		return below
+	}
+	return path
 }
 
 // tellHubs lets the hubs that run take the settings, and says what to type next.
