@@ -30,7 +30,6 @@ func Samples(t testing.TB) []Sample {
 		"parallax": func(m sampleType) *Schema { return Parallax(m.Type) },
 		"acp":      func(m sampleType) *Schema { return ACP(m.Kind) },
 		"native":   func(m sampleType) *Schema { return Native(m.frame) },
-		"editor":   func(m sampleType) *Schema { return Editor(m.Method) },
 		"a2a":      func(m sampleType) *Schema { return A2A(m.Method) },
 		"pi-rpc":   func(m sampleType) *Schema { return PiRPC(m.Type) },
 	} {
@@ -62,7 +61,7 @@ func Samples(t testing.TB) []Sample {
 type sampleType struct {
 	Type string `json:"type"`
 	Kind string `json:"kind"`
-	// Method is that of the editor's protocol, or of A2A.
+	// Method is that of A2A.
 	Method string `json:"method"`
 	// frame is the member that names a frame of the native dialect.
 	frame string
@@ -91,7 +90,7 @@ func TestEverySampleOfTheSpecificationsIsTaken(t *testing.T) {
 			if err := validateByLibrary(s.Schema.compile().library, s.Data); err != nil {
 				t.Errorf("the library: got %v, want the sample taken", err)
 			}
-			if strings.HasPrefix(s.Name, "native") || strings.HasPrefix(s.Name, "editor") || strings.HasPrefix(s.Name, "a2a") || strings.HasPrefix(s.Name, "pi-rpc") {
+			if strings.HasPrefix(s.Name, "native") || strings.HasPrefix(s.Name, "a2a") || strings.HasPrefix(s.Name, "pi-rpc") {
 				return // a frame has no envelope
 			}
 			envelope := ACPEnvelope()
@@ -108,7 +107,7 @@ func TestEverySampleOfTheSpecificationsIsTaken(t *testing.T) {
 // everySchema returns every schema of the package by its file.
 func everySchema() map[string]*Schema {
 	all := map[string]*Schema{}
-	for _, f := range []*folder{&parallaxSchemas, &acpSchemas, &nativeSchemas, &nativeEvents, &nativeCommands, &editorSchemas, &editorResults, &a2aSchemas, &a2aResults, &piRPCSchemas, &piRPCResults} {
+	for _, f := range []*folder{&parallaxSchemas, &acpSchemas, &nativeSchemas, &nativeEvents, &nativeCommands, &a2aSchemas, &a2aResults, &piRPCSchemas, &piRPCResults} {
 		f.schema("")
 		for _, schema := range f.named {
 			all[schema.file] = schema

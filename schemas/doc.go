@@ -1,7 +1,7 @@
 // Package schemas holds the JSON Schemas of every JSON dialect, and checks messages against
 // them. The program embeds those of Parallax and ACP; the others are for tests.
 //
-// There is one file for each type of message in parallax/, acp/, native/, editor/, a2a/
+// There is one file for each type of message in parallax/, acp/, native/, a2a/
 // and pi-rpc/, with shared parts in common/ and the samples of the specifications in samples/. The files follow the samples:
 // what a sample omits is optional, fields that no sample has are allowed, and null counts as
 // absent for everything optional. The description of an extension of the hub says that it is
@@ -18,7 +18,9 @@
 //		// payload.taskId: missing; send the id of the task
 //	}
 //
-// The descriptions in the files are part of the program: error messages use them for what
+// The schema of the editor's protocol is the one that its project publishes, in one file.
+//
+// The descriptions in the other files are part of the program: error messages use them for what
 // the peer should send, so each is a phrase that can follow "send".
 //
 // A schema is compiled when it is first used. The JSON Schema library checks the file and

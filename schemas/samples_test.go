@@ -2,6 +2,7 @@ package schemas_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,12 +26,6 @@ func TestEveryTypeOfMessageHasASchemaAndASample(t *testing.T) {
 		"native": {
 			"call", "event", "answer", "progress", "ask", "withdrawn", "load", "vitals", "tools", "hello", "result", "error", "gap", "execute", "question", "settings", "draining",
 		},
-		"editor": {
-			"initialize", "authenticate", "logout", "session/new", "session/load", "session/resume", "session/list", "session/delete", "session/close",
-			"session/prompt", "session/cancel", "session/set_mode", "session/set_config_option", "session/update", "session/request_permission",
-			"fs/read_text_file", "fs/write_text_file", "terminal/create", "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release",
-			"elicitation/create", "elicitation/complete", "$/cancel_request",
-		},
 		"a2a": {
 			"SendMessage", "SendStreamingMessage", "GetTask", "ListTasks", "CancelTask", "SubscribeToTask", "CreateTaskPushNotificationConfig",
 			"GetTaskPushNotificationConfig", "ListTaskPushNotificationConfigs", "DeleteTaskPushNotificationConfig", "GetExtendedAgentCard",
@@ -48,7 +43,7 @@ func TestEveryTypeOfMessageHasASchemaAndASample(t *testing.T) {
 		},
 	}
 	for dialect, schema := range map[string]func(string) *schemas.Schema{
-		"parallax": schemas.Parallax, "acp": schemas.ACP, "native": schemas.Native, "editor": schemas.Editor, "a2a": schemas.A2A, "pi-rpc": schemas.PiRPC,
+		"parallax": schemas.Parallax, "acp": schemas.ACP, "native": schemas.Native, "a2a": schemas.A2A, "pi-rpc": schemas.PiRPC,
 	} {
 		if got := typesIn(t, dialect); len(got) != len(want[dialect]) {
 			t.Errorf("%s: got %d schemas, want %d", dialect, len(got), len(want[dialect]))
@@ -82,6 +77,32 @@ func TestNobodyKnowsATypeThatHasNoSchema(t *testing.T) {
 			if schema(name) != nil {
 				t.Errorf("got a schema for %q, want none", name)
 			}
+		}
+	}
+}
+
+func TestTheSchemaOfTheEditorsProtocolHasItsMethods(t *testing.T) {
+	notifications := []string{"session/update", "session/cancel", "elicitation/complete", "$/cancel_request"}
+	requests := []string{
+		"initialize", "authenticate", "logout", "session/new", "session/load", "session/resume", "session/list", "session/delete", "session/close",
+		"session/prompt", "session/set_mode", "session/set_config_option", "session/request_permission",
+		"fs/read_text_file", "fs/write_text_file", "terminal/create", "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release",
+		"elicitation/create",
+	}
+	for _, method := range append(notifications, requests...) {
+		if schemas.Editor(method) == nil {
+			t.Errorf("%s: got no schema of its params, want one", method)
+		}
+		if got, want := schemas.EditorResult(method) != nil, !slices.Contains(notifications, method); got != want {
+			t.Errorf("%s: got a schema of its result %v, want %v", method, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"sessionId":"s","prompt":[{"type":"text","text":"x"}]}`: "",
+		`{"sessionId":"s","prompt":[{"type":"text"}]}`:            "text",
+	} {
+		if err := schemas.Editor("session/prompt").Validate([]byte(text)); (err == nil) != (want == "") {
+			t.Errorf("%s: got %v, want an error of %q", text, err, want)
 		}
 	}
 }

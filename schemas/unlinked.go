@@ -2,12 +2,16 @@ package schemas
 
 import (
 	"embed"
+	"fmt"
 	"strings"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 //go:embed native/*.json native/common/*.json native/events/*.json native/commands/*.json
 //go:embed a2a/*.json a2a/common/*.json a2a/results/*.json
-//go:embed editor/*.json editor/common/*.json editor/results/*.json
+//go:embed editor/schema.json
 //go:embed pi-rpc/*.json pi-rpc/common/*.json pi-rpc/results/*.json
 var unlinkedFiles embed.FS
 
@@ -19,8 +23,7 @@ var (
 	nativeSchemas  = folder{set: &unlinked, dir: "native"}
 	nativeEvents   = folder{set: &unlinked, dir: "native/events"}
 	nativeCommands = folder{set: &unlinked, dir: "native/commands"}
-	editorSchemas  = folder{set: &unlinked, dir: "editor"}
-	editorResults  = folder{set: &unlinked, dir: "editor/results"}
+	editorProtocol = published{set: &unlinked, file: "editor/schema.json"}
 	a2aSchemas     = folder{set: &unlinked, dir: "a2a"}
 	a2aResults     = folder{set: &unlinked, dir: "a2a/results"}
 	piRPCSchemas   = folder{set: &unlinked, dir: "pi-rpc"}
@@ -38,17 +41,47 @@ func NativeEvent(kind string) *Schema { return nativeEvents.schema(kind) }
 // NativeCommand is described at [NativeEvent].
 func NativeCommand(act string) *Schema { return nativeCommands.schema(act) }
 
-// Editor returns the schema of the messages of a method of the editor's protocol, such as
+// Editor returns the schema of the params of a method of the editor's protocol, such as
 // "session/update", and EditorResult that of its result; nil if the method is unknown or has no
 // result.
-func Editor(method string) *Schema { return editorSchemas.schema(editorFile(method)) }
+func Editor(method string) *Schema { return editorProtocol.of(method).params }
 
 // EditorResult is described at [Editor].
-func EditorResult(method string) *Schema { return editorResults.schema(editorFile(method)) }
+func EditorResult(method string) *Schema { return editorProtocol.of(method).result }
 
-// editorFile returns the name of the file of a method.
-func editorFile(method string) string {
-	return strings.ReplaceAll(strings.TrimPrefix(method, "$/"), "/", "_")
+// published is the schema of a whole protocol as its project publishes it, in one file. A definition
+// in it says of which method it is the params, or by its name the result.
+type published struct {
+	set     *set
+	file    string
+	read    sync.Once
+	methods map[string]exchange
+}
+
+type exchange struct{ params, result *Schema }
+
+// of returns the schemas of a method.
+func (p *published) of(method string) exchange {
+	p.read.Do(func() {
+		text, err := p.set.files.ReadFile(p.file)
+		if err != nil {
+			panic(fmt.Sprintf("schemas: %v", err))
+		}
+		p.methods = map[string]exchange{}
+		for key, def := range strictjson.ParseValid(text).Get("$defs").Members() {
+			name := string(key)
+			method, _ := def.Get("x-method").Text()
+			known, schema := p.methods[method], p.set.newSchema(p.file+"#/$defs/"+name)
+			if strings.HasSuffix(name, "Response") {
+				known.result = schema
+			} else {
+				known.params = schema
+			}
+			p.methods[method] = known
+		}
+		delete(p.methods, "") // parts of others
+	})
+	return p.methods[method]
 }
 
 // A2A returns the schema of the requests of a method of A2A in JSON-RPC, such as "SendMessage",

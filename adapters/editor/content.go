@@ -24,7 +24,7 @@ func requestOf(blocks []wire.Block) (core.Request, error) {
 		switch b.Type {
 		case wire.BlockText:
 			text.WriteString(b.Text)
-		case wire.BlockLink:
+		case wire.BlockResourceLink:
 			text.WriteString(linkText(nameOr(b.Name, b.URI), b.URI))
 		case wire.BlockImage, wire.BlockAudio:
 			files.add(b.URI, fmt.Sprintf("%s-%d%s", b.Type, i+1, extensionOf(b.MimeType)), b.MimeType, b.Data)

@@ -25,7 +25,7 @@ func (c *connection) initialize(ctx context.Context, id json.RawMessage, params 
 	able := p.ClientCapabilities
 	c.mu.Lock()
 	c.form = able.Elicitation != nil && able.Elicitation.Form != nil
-	c.notices = able.Session != nil && strictjson.ParseValid(able.Session).Get("notices").Kind() == strictjson.Object
+	c.notices = able.Session != nil && able.Session.Notices != nil
 	c.mu.Unlock()
 	if able.FS.ReadTextFile || able.FS.WriteTextFile || able.Terminal {
 		c.count("refused.capabilities")

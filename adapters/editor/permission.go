@@ -119,7 +119,7 @@ func (t *turn) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	if theirs != nil {
 		params = wire.Restore(theirs, params)
 	}
-	return c.request(t.ctx, a, wire.MethodRequestPermission, params)
+	return c.request(t.ctx, a, wire.MethodSessionRequestPermission, params)
 }
 
 // settlePermission decides as the user has selected. Without a selection the user has closed the

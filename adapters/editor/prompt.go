@@ -203,7 +203,7 @@ func (t *turn) finish(ctx context.Context, e core.Event) error {
 	switch b := e.Body.(type) {
 	case core.Failed:
 		switch {
-		case b.Fault.PeerCode == string(wire.StopRefusal):
+		case b.Fault.PeerCode == wire.StopRefusal:
 			result.StopReason = wire.StopRefusal
 		case !cancelled:
 			return c.refuse(ctx, p.id, errorOf(b.Fault))
@@ -217,7 +217,7 @@ func (t *turn) finish(ctx context.Context, e core.Event) error {
 			result.StopReason = wire.StopMaxTokens
 		}
 		if given, is := theirs.Get("stopReason").Text(); is {
-			result.StopReason = wire.StopReason(given)
+			result.StopReason = given
 		}
 	}
 	if theirs.Get("usage").Exists() {

@@ -34,7 +34,7 @@ func (c *connection) showQuestion(ctx context.Context, u *question.Update) error
 	q := u.Question
 	if !form {
 		c.count("folded.question")
-		return c.send(ctx, wire.AppendChunk(nil, string(conv.id), wire.UpdateAgentChunk, questionText(q), nil))
+		return c.send(ctx, wire.AppendChunk(nil, string(conv.id), wire.UpdateAgentMessageChunk, questionText(q), nil))
 	}
 	a := &asked{question: q.ID, choices: len(q.Options) > 0, form: q.Form}
 	if len(q.Tasks) > 0 {

@@ -77,15 +77,15 @@ func (c *connection) notified(m jsonrpc.Message) {
 
 // methods are the requests of an editor that are handled.
 var methods = map[string]func(*connection, context.Context, json.RawMessage, strictjson.Value) *jsonrpc.Error{
-	wire.MethodSessionNew:      (*connection).newSession,
-	wire.MethodSessionLoad:     (*connection).loadSession,
-	wire.MethodSessionResume:   (*connection).resumeSession,
-	wire.MethodSessionList:     (*connection).listSessions,
-	wire.MethodSessionClose:    (*connection).closeSession,
-	wire.MethodSessionPrompt:   (*connection).prompt,
-	wire.MethodAuthenticate:    (*connection).authenticate,
-	wire.MethodSetMode:         (*connection).notOffered,
-	wire.MethodSetConfigOption: (*connection).notOffered,
+	wire.MethodSessionNew:             (*connection).newSession,
+	wire.MethodSessionLoad:            (*connection).loadSession,
+	wire.MethodSessionResume:          (*connection).resumeSession,
+	wire.MethodSessionList:            (*connection).listSessions,
+	wire.MethodSessionClose:           (*connection).closeSession,
+	wire.MethodSessionPrompt:          (*connection).prompt,
+	wire.MethodAuthenticate:           (*connection).authenticate,
+	wire.MethodSessionSetMode:         (*connection).notOffered,
+	wire.MethodSessionSetConfigOption: (*connection).notOffered,
 }
 
 // requested handles a request. Its handler returns an error, or answers the request itself,

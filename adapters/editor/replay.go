@@ -58,7 +58,7 @@ func (c *connection) openSession(id json.RawMessage, params strictjson.Value, sh
 		}
 		if missing {
 			c.count("gap")
-			if err := c.send(ctx, wire.AppendChunk(nil, p.SessionID, wire.UpdateThoughtChunk, "[what was said here before is no longer kept in full]\n", nil)); err != nil {
+			if err := c.send(ctx, wire.AppendChunk(nil, p.SessionID, wire.UpdateAgentThoughtChunk, "[what was said here before is no longer kept in full]\n", nil)); err != nil {
 				return err
 			}
 		}

@@ -187,7 +187,7 @@ func (c *connection) update(ctx context.Context, kind core.Kind, task core.TaskI
 	if len(frame) > c.opts.MaxMessageBytes {
 		c.self.Refused()
 		c.count("refused." + kind.String())
-		frame = wire.AppendChunk(nil, string(session), wire.UpdateThoughtChunk, tooLargeText(kind, len(frame), task), nil)
+		frame = wire.AppendChunk(nil, string(session), wire.UpdateAgentThoughtChunk, tooLargeText(kind, len(frame), task), nil)
 	}
 	return c.send(ctx, frame)
 }

@@ -88,7 +88,7 @@ func contentOf(text string) []wire.ToolContent {
 		return nil
 	}
 	block := wire.Text(text)
-	return []wire.ToolContent{{Type: wire.ToolContentBlock, Content: &block}}
+	return []wire.ToolContent{{Type: wire.ToolContentContent, Content: &block}}
 }
 
 // asJSON returns a text that may be JSON as JSON.

@@ -92,7 +92,7 @@ func (t *turn) send(k core.Kind, update json.RawMessage) error {
 // flush sends the collected text.
 func (t *turn) flush() {
 	if t.text.Len() > 0 {
-		t.say(wire.UpdateAgentChunk, core.KindText, t.text.String(), t.rest)
+		t.say(wire.UpdateAgentMessageChunk, core.KindText, t.text.String(), t.rest)
 		t.text.Reset()
 	}
 }
@@ -100,7 +100,7 @@ func (t *turn) flush() {
 // fold sends what the protocol has no words for as a thought.
 func (t *turn) fold(k core.Kind, format string, args ...any) error {
 	t.conv.c.count("folded." + k.String())
-	t.say(wire.UpdateThoughtChunk, k, visible.Text(fmt.Sprintf(format, args...))+"\n", t.rest)
+	t.say(wire.UpdateAgentThoughtChunk, k, visible.Text(fmt.Sprintf(format, args...))+"\n", t.rest)
 	return t.failure
 }
 
@@ -108,7 +108,7 @@ func (t *turn) fold(k core.Kind, format string, args ...any) error {
 func (t *turn) gap(ctx context.Context) error {
 	t.ctx = ctx
 	t.conv.c.count("gap")
-	t.say(wire.UpdateThoughtChunk, core.KindText, "[a part of this turn is no longer kept]\n", t.rest)
+	t.say(wire.UpdateAgentThoughtChunk, core.KindText, "[a part of this turn is no longer kept]\n", t.rest)
 	err := t.failure
 	t.failure = nil
 	return err
@@ -138,24 +138,24 @@ func (t *turn) Opened(e core.Event, b core.Opened) error {
 		return nil
 	}
 	if b.From.ID != t.conv.c.opts.Principal.ID {
-		t.say(wire.UpdateUserChunk, core.KindOpened, "["+b.From.ID+"] ", nil)
+		t.say(wire.UpdateUserMessageChunk, core.KindOpened, "["+b.From.ID+"] ", nil)
 	}
 	if f := b.Request.Foreign; f != nil && f.Dialect == Dialect {
 		if prompt := strictjson.ParseValid(f.JSON).Get("prompt"); prompt.Exists() {
 			for block := range prompt.Items() {
-				if err := t.send(core.KindOpened, chunkOf(wire.UpdateUserChunk, block.Raw(), nil)); err != nil {
+				if err := t.send(core.KindOpened, chunkOf(wire.UpdateUserMessageChunk, block.Raw(), nil)); err != nil {
 					return err
 				}
 			}
 			return t.failure
 		}
 	}
-	t.say(wire.UpdateUserChunk, core.KindOpened, b.Request.Content, nil)
+	t.say(wire.UpdateUserMessageChunk, core.KindOpened, b.Request.Content, nil)
 	if len(b.Request.Data) > 0 {
-		t.say(wire.UpdateUserChunk, core.KindOpened, fenced(b.Request.Data), nil)
+		t.say(wire.UpdateUserMessageChunk, core.KindOpened, fenced(b.Request.Data), nil)
 	}
 	for _, f := range b.Request.Attachments {
-		if err := t.send(core.KindOpened, chunkOf(wire.UpdateUserChunk, strictjson.Encode(fileBlock(t.task.ID(), f)), nil)); err != nil {
+		if err := t.send(core.KindOpened, chunkOf(wire.UpdateUserMessageChunk, strictjson.Encode(fileBlock(t.task.ID(), f)), nil)); err != nil {
 			return err
 		}
 	}
@@ -176,7 +176,7 @@ func (t *turn) Text(e core.Event, b core.Text) error {
 	t.spoke = true
 	if e.Foreign != nil {
 		if more, done := t.verbatim(e); !done {
-			t.say(wire.UpdateAgentChunk, core.KindText, b.Text, t.with(more))
+			t.say(wire.UpdateAgentMessageChunk, core.KindText, b.Text, t.with(more))
 		}
 		return t.failure
 	}
@@ -195,7 +195,7 @@ func (t *turn) Thinking(e core.Event, b core.Thinking) error {
 		}
 	}
 	if more, done := t.verbatim(e); !done {
-		t.say(wire.UpdateThoughtChunk, core.KindThinking, b.Text, t.with(more))
+		t.say(wire.UpdateAgentThoughtChunk, core.KindThinking, b.Text, t.with(more))
 	}
 	return t.failure
 }
@@ -203,7 +203,7 @@ func (t *turn) Thinking(e core.Event, b core.Thinking) error {
 // File shows a file as a part of the answer.
 func (t *turn) File(e core.Event, b core.File) error {
 	if more, done := t.verbatim(e); !done {
-		return t.send(core.KindFile, chunkOf(wire.UpdateAgentChunk, strictjson.Encode(fileBlock(t.task.ID(), b)), t.with(more)))
+		return t.send(core.KindFile, chunkOf(wire.UpdateAgentMessageChunk, strictjson.Encode(fileBlock(t.task.ID(), b)), t.with(more)))
 	}
 	return t.failure
 }
@@ -240,11 +240,11 @@ func (t *turn) usageOf() *wire.Usage {
 // Done ends the turn.
 func (t *turn) Done(e core.Event, b core.Done) error {
 	if !t.spoke {
-		t.say(wire.UpdateAgentChunk, core.KindDone, b.Text, t.rest)
+		t.say(wire.UpdateAgentMessageChunk, core.KindDone, b.Text, t.rest)
 	}
 	if len(b.Data) > 0 {
 		t.conv.c.count("folded.data")
-		t.say(wire.UpdateAgentChunk, core.KindDone, fenced(b.Data), t.rest)
+		t.say(wire.UpdateAgentMessageChunk, core.KindDone, fenced(b.Data), t.rest)
 	}
 	return t.end(e)
 }
@@ -252,7 +252,7 @@ func (t *turn) Done(e core.Event, b core.Done) error {
 // Failed ends the turn with the error of the prompt. A turn without a prompt shows it.
 func (t *turn) Failed(e core.Event, b core.Failed) error {
 	if !t.own() {
-		t.say(wire.UpdateAgentChunk, core.KindFailed, "["+b.Fault.Error()+"]\n", t.rest)
+		t.say(wire.UpdateAgentMessageChunk, core.KindFailed, "["+b.Fault.Error()+"]\n", t.rest)
 	}
 	return t.end(e)
 }
@@ -260,7 +260,7 @@ func (t *turn) Failed(e core.Event, b core.Failed) error {
 // Cancelled ends the turn.
 func (t *turn) Cancelled(e core.Event, b core.Cancelled) error {
 	if !t.own() {
-		t.say(wire.UpdateAgentChunk, core.KindCancelled, "[cancelled: "+cmp.Or(b.Reason, "it was stopped")+"]\n", t.rest)
+		t.say(wire.UpdateAgentMessageChunk, core.KindCancelled, "[cancelled: "+cmp.Or(b.Reason, "it was stopped")+"]\n", t.rest)
 	}
 	return t.end(e)
 }
@@ -308,7 +308,7 @@ func (t *turn) QuestionAnswered(e core.Event, b core.QuestionAnswered) error {
 // Injected shows what somebody else told the agent meanwhile.
 func (t *turn) Injected(e core.Event, b core.Injected) error {
 	t.conv.c.count("folded." + e.Body.Kind().String())
-	t.say(wire.UpdateUserChunk, core.KindInjected, b.Content, nil)
+	t.say(wire.UpdateUserMessageChunk, core.KindInjected, b.Content, nil)
 	return t.failure
 }
 

@@ -25,11 +25,11 @@ func TestAChunkOfTextIsReadWithWhatElseItSays(t *testing.T) {
 		plain          bool
 		message, rest  string
 	}{
-		{`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a\nb"}}`, wire.UpdateAgentChunk, "a\nb", true, "", ""},
-		{`{"content":{"text":"","type":"text"},"sessionUpdate":"agent_thought_chunk","messageId":"m"}`, wire.UpdateThoughtChunk, "", true, `"m"`, `{"messageId":"m"}`},
-		{`{"sessionUpdate":"agent_message_chunk","messageId":null,"content":{"type":"text","text":"x"}}`, wire.UpdateAgentChunk, "x", true, "", `{"messageId":null}`},
+		{`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a\nb"}}`, wire.UpdateAgentMessageChunk, "a\nb", true, "", ""},
+		{`{"content":{"text":"","type":"text"},"sessionUpdate":"agent_thought_chunk","messageId":"m"}`, wire.UpdateAgentThoughtChunk, "", true, `"m"`, `{"messageId":"m"}`},
+		{`{"sessionUpdate":"agent_message_chunk","messageId":null,"content":{"type":"text","text":"x"}}`, wire.UpdateAgentMessageChunk, "x", true, "", `{"messageId":null}`},
 		{
-			`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x","annotations":{"priority":1}},"_meta":{"k":1}}`, wire.UpdateAgentChunk, "x", false, "",
+			`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x","annotations":{"priority":1}},"_meta":{"k":1}}`, wire.UpdateAgentMessageChunk, "x", false, "",
 			`{"content":{"annotations":{"priority":1}},"_meta":{"k":1}}`,
 		},
 	} {
@@ -78,7 +78,7 @@ func TestAnUpdateThatIsNoneIsRefusedWithItsReason(t *testing.T) {
 // A chunk is read in one pass and its text decoded once; nothing is allocated but the index of
 // the message and the text.
 func TestAChunkIsReadOnce(t *testing.T) {
-	line := wire.AppendChunk(nil, "s", wire.UpdateAgentChunk, strings.Repeat("x", 1000), nil)
+	line := wire.AppendChunk(nil, "s", wire.UpdateAgentMessageChunk, strings.Repeat("x", 1000), nil)
 	read := func() {
 		m, fault := jsonrpc.Read(line, strictjson.Limits{})
 		if fault != nil {

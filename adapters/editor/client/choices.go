@@ -57,18 +57,18 @@ func (o *offer) choose(ctx context.Context, c Choice) error {
 		if option.Type == wire.OptionBoolean {
 			params.Type = wire.OptionBoolean
 		}
-		return o.set(ctx, c, wire.MethodSetConfigOption, params, option.Values())
+		return o.set(ctx, c, wire.MethodSessionSetConfigOption, params, option.Values())
 	case c.Name == wire.OptionMode && o.Modes != nil:
 		if o.Modes.CurrentModeID == c.Value {
 			return nil
 		}
-		return o.set(ctx, c, wire.MethodSetMode, wire.SetMode{SessionID: o.session, ModeID: c.Value}, o.Modes.IDs())
+		return o.set(ctx, c, wire.MethodSessionSetMode, wire.SetMode{SessionID: o.session, ModeID: c.Value}, o.Modes.IDs())
 	case c.Name == wire.OptionMode && silent:
-		return o.set(ctx, c, wire.MethodSetMode, wire.SetMode{SessionID: o.session, ModeID: c.Value}, nil)
+		return o.set(ctx, c, wire.MethodSessionSetMode, wire.SetMode{SessionID: o.session, ModeID: c.Value}, nil)
 	case c.Name == wire.OptionModel && len(o.Models) > 0:
 		return o.set(ctx, c, wire.MethodSetModel, wire.SetModel{SessionID: o.session, ModelID: c.Value}, nil)
 	case silent:
-		return o.set(ctx, c, wire.MethodSetConfigOption, wire.SetConfigOption{SessionID: o.session, ConfigID: c.Name, Value: strictjson.Encode(c.Value)}, nil)
+		return o.set(ctx, c, wire.MethodSessionSetConfigOption, wire.SetConfigOption{SessionID: o.session, ConfigID: c.Name, Value: strictjson.Encode(c.Value)}, nil)
 	}
 	return core.NewFault(core.CodeInvalid, "the agent has no option %q: it has %s; change options in its settings", c.Name, o.names())
 }

@@ -163,8 +163,8 @@ func (c *connection) onUpdate(ctx context.Context, u wire.Update, size int) {
 // onRequest answers a request of the agent, or hands it to the turn of its session.
 func (c *connection) onRequest(ctx context.Context, m jsonrpc.Message, size int) error {
 	switch m.Method {
-	case wire.MethodRequestPermission, wire.MethodElicitationCreate:
-	case wire.MethodReadTextFile, wire.MethodWriteTextFile:
+	case wire.MethodSessionRequestPermission, wire.MethodElicitationCreate:
+	case wire.MethodFSReadTextFile, wire.MethodFSWriteTextFile:
 		return c.refuse(ctx, m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%s: the hub has no editor's files: it declared fs false", m.Method))
 	case wire.MethodTerminalCreate, wire.MethodTerminalOutput, wire.MethodTerminalWaitForExit, wire.MethodTerminalKill, wire.MethodTerminalRelease:
 		return c.refuse(ctx, m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%s: the hub has no terminals: it declared terminal false", m.Method))
@@ -195,7 +195,7 @@ func (c *connection) onRequest(ctx context.Context, m jsonrpc.Message, size int)
 // answerCancelled answers a permission request or an elicitation for which nobody can be asked.
 func (c *connection) answerCancelled(ctx context.Context, m jsonrpc.Message) error {
 	c.settled(m.ID)
-	if m.Method == wire.MethodRequestPermission {
+	if m.Method == wire.MethodSessionRequestPermission {
 		return c.answer(ctx, m.ID, wire.PermissionResponse{Outcome: wire.PermissionOutcome{Outcome: wire.OutcomeCancelled}})
 	}
 	return c.answer(ctx, m.ID, wire.ElicitationResponse{Action: wire.ElicitCancel})

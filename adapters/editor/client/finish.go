@@ -44,7 +44,7 @@ func (t *turn) finish(m jsonrpc.Message) error {
 		return t.conclude(core.Cancelled{Reason: t.whyCancelled()}, foreign)
 	case wire.StopRefusal:
 		f := core.NewFault(core.CodeNotAuthorized, "the agent refuses to go on with this request; it is not part of the conversation")
-		f.PeerCode = string(wire.StopRefusal)
+		f.PeerCode = wire.StopRefusal
 		return t.conclude(core.Failed{Fault: f}, foreign)
 	}
 	t.conn.opts.Count("editor.unknown_stop_reason")
@@ -60,7 +60,7 @@ func (t *turn) conclude(end core.Body, foreign *core.Foreign) error {
 
 // resultForeign returns what else the answer to the prompt says. The stop reason is part of it
 // where the end of the task does not imply it.
-func resultForeign(result strictjson.Value, reason wire.StopReason) *core.Foreign {
+func resultForeign(result strictjson.Value, reason string) *core.Foreign {
 	if reason == wire.StopEndTurn {
 		return wire.Rest(result, "stopReason", "usage")
 	}

@@ -22,7 +22,7 @@ func (c *connection) hello(ctx context.Context) (agent.Profile, error) {
 		ProtocolVersion: wire.Version,
 		ClientCapabilities: wire.ClientCapabilities{
 			Elicitation: &wire.ElicitationKind{Form: &wire.Empty{}, URL: &wire.Empty{}},
-			Session:     json.RawMessage(`{"notices":{}}`),
+			Session:     &wire.ClientSession{Notices: &wire.Empty{}},
 		},
 		ClientInfo: &wire.Implementation{Name: "dragoman", Title: "Dragoman", Version: cmp.Or(c.opts.Version, "0")},
 	}, nil, ignore)

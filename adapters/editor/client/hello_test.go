@@ -16,7 +16,7 @@ func TestTheAgentIsToldWhatTheHubCanDo(t *testing.T) {
 	serve(t, nil, func(s *served) {
 		p, stop := s.run()
 		m := p.wants("initialize")
-		want := `{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"elicitation":{"form":{},"url":{}},"session":{"notices":{}}},"clientInfo":{"name":"dragoman","title":"Dragoman","version":"9"}}`
+		want := `{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"session":{"notices":{}},"elicitation":{"form":{},"url":{}}},"clientInfo":{"name":"dragoman","title":"Dragoman","version":"9"}}`
 		if got := string(m.Params.Raw()); got != want {
 			s.Errorf("got  %s\nwant %s", got, want)
 		}

@@ -25,7 +25,7 @@ func (t *turn) lingers(answer jsonrpc.Message) bool {
 		return false
 	}
 	reason, _ := answer.Result.Get("stopReason").Text()
-	return reason != string(wire.StopCancelled) && reason != string(wire.StopRefusal)
+	return reason != wire.StopCancelled && reason != string(wire.StopRefusal)
 }
 
 // linger reports what the agent says after its answer to the prompt.

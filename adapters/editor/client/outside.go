@@ -106,5 +106,5 @@ func replayed(ctx context.Context, repeated <-chan struct{}) error {
 func isModeText(u *wire.Update) bool {
 	text, is := u.Text()
 	mode, is2 := strings.CutPrefix(string(text), "[MODE_UPDATE] ")
-	return is && is2 && u.Kind == wire.UpdateAgentChunk && mode != "" && !strings.ContainsAny(mode, " \n")
+	return is && is2 && u.Kind == wire.UpdateAgentMessageChunk && mode != "" && !strings.ContainsAny(mode, " \n")
 }

@@ -127,7 +127,7 @@ func (t *turn) cancelPermits(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
 	for _, p := range open {
-		_ = t.conn.answerCancelled(ctx, jsonrpc.Message{ID: p.id, Method: wire.MethodRequestPermission})
+		_ = t.conn.answerCancelled(ctx, jsonrpc.Message{ID: p.id, Method: wire.MethodSessionRequestPermission})
 	}
 }
 

@@ -22,7 +22,7 @@ func TestAFileIsTheBlockThatTheAgentTakes(t *testing.T) {
 	}{
 		{`{"image":true}`, png, `{"type":"image","data":"iVA=","mimeType":"image/png"}`},
 		{`{"audio":true}`, wav, `{"type":"audio","data":"AAE=","mimeType":"audio/wav"}`},
-		{`{"embeddedContext":true}`, text, `{"type":"resource","resource":{"uri":"attachment:a%20b.txt","mimeType":"text/plain","text":"hi ` + "```" + ` there"}}`},
+		{`{"embeddedContext":true}`, text, `{"type":"resource","resource":{"mimeType":"text/plain","text":"hi ` + "```" + ` there","uri":"attachment:a%20b.txt"}}`},
 		{`{"embeddedContext":true}`, png, `{"type":"resource","resource":{"uri":"attachment:a.png","mimeType":"image/png","blob":"iVA="}}`},
 		{`{}`, text, `{"type":"text","text":"File a b.txt:\n` + "````" + `\nhi ` + "```" + ` there\n` + "````" + `"}`},
 		{`{}`, png, ``},

@@ -56,7 +56,7 @@ func texts(content []wire.ToolContent) (all []string) {
 		case c.Content == nil:
 		case c.Content.Type == wire.BlockText:
 			all = append(all, c.Content.Text)
-		case c.Content.Type == wire.BlockLink:
+		case c.Content.Type == wire.BlockResourceLink:
 			all = append(all, c.Content.URI)
 		case c.Content.Type == wire.BlockResource && c.Content.Resource != nil && c.Content.Resource.Text != nil:
 			all = append(all, *c.Content.Resource.Text)

@@ -16,9 +16,9 @@ func (t *turn) update(u *wire.Update) {
 	}
 	t.accept()
 	switch u.Kind {
-	case wire.UpdateAgentChunk:
+	case wire.UpdateAgentMessageChunk:
 		t.chunk(u)
-	case wire.UpdateThoughtChunk:
+	case wire.UpdateAgentThoughtChunk:
 		t.thoughtChunk(u)
 	case wire.UpdateToolCall, wire.UpdateToolCallUpdate:
 		t.toolUpdate(u)
@@ -131,7 +131,7 @@ func (t *turn) blockChunk(u *wire.Update) {
 		t.foreign(u)
 		return
 	}
-	if b.Type == wire.BlockLink {
+	if b.Type == wire.BlockResourceLink {
 		t.spoken = true
 		t.report(core.Text{Text: "[" + linkName(b) + "](" + b.URI + ")"}, wire.Verbatim(u.Whole))
 		return

@@ -8,45 +8,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// The types of content blocks.
-const (
-	BlockText     = "text"
-	BlockImage    = "image"
-	BlockAudio    = "audio"
-	BlockLink     = "resource_link"
-	BlockResource = "resource"
-)
-
-// Block is a piece of content. Which members it has depends on its type. A block of another
-// type has no more than its type here.
-type Block struct {
-	Type string `json:"type"`
-	// Text is that of a text.
-	Text string `json:"text"`
-	// Data is that of an image or audio.
-	Data     []byte `json:"data"`
-	MimeType string `json:"mimeType"`
-	// URI, Name, Title, Description and Size are those of a link; an image may have a URI.
-	URI         string `json:"uri"`
-	Name        string `json:"name"`
-	Title       string `json:"title"`
-	Description string `json:"description"`
-	Size        int64  `json:"size"`
-	// Resource is an embedded resource.
-	Resource    *Resource       `json:"resource"`
-	Annotations json.RawMessage `json:"annotations"`
-	Meta        json.RawMessage `json:"_meta"`
-}
-
-// Resource is an embedded resource. Text is nil for one of bytes.
-type Resource struct {
-	URI      string          `json:"uri"`
-	MimeType string          `json:"mimeType,omitempty"`
-	Text     *string         `json:"text,omitempty"`
-	Blob     []byte          `json:"blob,omitempty"`
-	Meta     json.RawMessage `json:"_meta,omitempty"`
-}
-
 // Text returns a block of text.
 func Text(text string) Block { return Block{Type: BlockText, Text: text} }
 
@@ -57,7 +18,7 @@ func (b Block) Check() error {
 		return errors.New("type: missing; send text, image, audio, resource_link or resource")
 	case BlockImage, BlockAudio:
 		return need("mimeType", b.MimeType)
-	case BlockLink:
+	case BlockResourceLink:
 		return need("uri", b.URI)
 	case BlockResource:
 		if b.Resource == nil {
@@ -89,7 +50,7 @@ func (b Block) MarshalJSON() ([]byte, error) {
 			URI      string `json:"uri,omitempty"`
 			common
 		}{b.Type, append([]byte{}, b.Data...), b.MimeType, b.URI, more}), nil
-	case BlockLink:
+	case BlockResourceLink:
 		return strictjson.Encode(struct {
 			Type        string `json:"type"`
 			URI         string `json:"uri"`

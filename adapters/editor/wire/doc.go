@@ -7,4 +7,9 @@
 // each piece of an answer. What the hub has no words for stays: an unknown kind of update, an
 // unknown member, an option of a permission. [Update.Rest] and [Update.Whole] give it to a peer
 // of the same dialect, [Restore] puts it back.
+//
+// The types in types.go are generated from the schema of the protocol: see tools/editortypes. What a
+// value needs beyond the types of its members is in the method check of its type.
 package wire
+
+//go:generate go run ../../../tools/editortypes ../../../schemas/editor/schema.json types.go

@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"encoding/json"
-
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -14,52 +12,12 @@ const Dialect = "editor"
 // later one answers with this one (initialization, "Version Negotiation").
 const Version = 1
 
-// Requests and notifications of the client, which is the editor.
-const (
-	MethodInitialize      = "initialize"
-	MethodAuthenticate    = "authenticate"
-	MethodSessionNew      = "session/new"
-	MethodSessionLoad     = "session/load"
-	MethodSessionResume   = "session/resume"
-	MethodSessionList     = "session/list"
-	MethodSessionClose    = "session/close"
-	MethodSessionPrompt   = "session/prompt"
-	MethodSessionCancel   = "session/cancel" // a notification
-	MethodSetMode         = "session/set_mode"
-	MethodSetConfigOption = "session/set_config_option"
-)
-
-// Requests and notifications of the agent.
-const (
-	MethodSessionUpdate       = "session/update" // a notification
-	MethodRequestPermission   = "session/request_permission"
-	MethodReadTextFile        = "fs/read_text_file"
-	MethodWriteTextFile       = "fs/write_text_file"
-	MethodTerminalCreate      = "terminal/create"
-	MethodTerminalOutput      = "terminal/output"
-	MethodTerminalWaitForExit = "terminal/wait_for_exit"
-	MethodTerminalKill        = "terminal/kill"
-	MethodTerminalRelease     = "terminal/release"
-	MethodElicitationCreate   = "elicitation/create"
-	MethodElicitationComplete = "elicitation/complete" // a notification
-)
-
-// MethodCancelRequest is a notification of either side: the response to a request of its own
-// is no longer wanted.
-const MethodCancelRequest = "$/cancel_request"
-
 // The codes of errors beside those of JSON-RPC (schema, "ErrorCode").
 const (
 	CodeAuthRequired     = -32000
 	CodeResourceNotFound = -32002
 	CodeRequestCancelled = -32800
 )
-
-// CancelRequest is the params of $/cancel_request.
-type CancelRequest struct {
-	RequestID json.RawMessage `json:"requestId"`
-	Meta      json.RawMessage `json:"_meta,omitempty"`
-}
 
 // checker is a value with rules beyond the types of its members.
 type checker interface{ check() error }

@@ -24,34 +24,12 @@ type Offer struct {
 // MethodSetModel is in no schema any more, and the only way to the model of Gemini CLI.
 const MethodSetModel = "session/set_model"
 
-// Modes are the modes of a session (session modes).
-type Modes struct {
-	CurrentModeID  string `json:"currentModeId"`
-	AvailableModes []struct {
-		ID string `json:"id"`
-	} `json:"availableModes"`
-}
-
 // IDs returns the modes that can be set.
 func (m Modes) IDs() (all []string) {
 	for _, mode := range m.AvailableModes {
 		all = append(all, mode.ID)
 	}
 	return all
-}
-
-// The types of options.
-const (
-	OptionSelect  = "select"
-	OptionBoolean = "boolean"
-)
-
-// ConfigOption is an option of a session (session config options).
-type ConfigOption struct {
-	ID           string          `json:"id"`
-	Type         string          `json:"type"`
-	CurrentValue json.RawMessage `json:"currentValue"`
-	Options      json.RawMessage `json:"options"`
 }
 
 // Values returns the values that can be set: those of all groups, where the agent has groups.
@@ -90,23 +68,8 @@ func (o ConfigOption) ValueOf(text string) json.RawMessage {
 	return strictjson.Encode(text)
 }
 
-// SetMode is the params of session/set_mode.
-type SetMode struct {
-	SessionID string `json:"sessionId"`
-	ModeID    string `json:"modeId"`
-}
-
 // SetModel is the params of session/set_model.
 type SetModel struct {
 	SessionID string `json:"sessionId"`
 	ModelID   string `json:"modelId"`
-}
-
-// SetConfigOption is the params of session/set_config_option. The result is an [Offer] with all options.
-type SetConfigOption struct {
-	SessionID string `json:"sessionId"`
-	ConfigID  string `json:"configId"`
-	// Type is that of a boolean alone.
-	Type  string          `json:"type,omitempty"`
-	Value json.RawMessage `json:"value"`
 }

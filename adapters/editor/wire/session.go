@@ -2,22 +2,12 @@ package wire
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
-
-// NewSessionRequest is the params of session/new.
-type NewSessionRequest struct {
-	// CWD is absolute.
-	CWD                   string          `json:"cwd"`
-	AdditionalDirectories []string        `json:"additionalDirectories,omitempty"`
-	MCPServers            []MCPServer     `json:"mcpServers"`
-	Meta                  json.RawMessage `json:"_meta,omitempty"`
-}
 
 func (r *NewSessionRequest) check() error { return checkPlace(r.CWD, r.MCPServers) }
 
@@ -56,24 +46,6 @@ type SessionState struct {
 	SessionID string `json:"sessionId,omitempty"`
 }
 
-// MCPServer is an MCP server that the agent is to use: over stdio if it has a command, else
-// over HTTP, or SSE by its type.
-type MCPServer struct {
-	Type    string     `json:"type"`
-	Name    string     `json:"name"`
-	Command string     `json:"command"`
-	Args    []string   `json:"args"`
-	Env     []Variable `json:"env"`
-	URL     string     `json:"url"`
-	Headers []Variable `json:"headers"`
-}
-
-// Variable is a variable of the environment or a header.
-type Variable struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
 // MarshalJSON writes the members of the kind of server, all of which are required.
 func (s MCPServer) MarshalJSON() ([]byte, error) {
 	if s.Command != "" {
@@ -102,33 +74,4 @@ func (s MCPServer) check() error {
 	return nil
 }
 
-// SessionRequest is the params of session/close, whose result is an empty object, and of
-// session/cancel.
-type SessionRequest struct {
-	SessionID string          `json:"sessionId"`
-	Meta      json.RawMessage `json:"_meta,omitempty"`
-}
-
 func (r *SessionRequest) check() error { return need("sessionId", r.SessionID) }
-
-// ListSessionsRequest is the params of session/list.
-type ListSessionsRequest struct {
-	CWD    string          `json:"cwd,omitempty"`
-	Cursor string          `json:"cursor,omitempty"`
-	Meta   json.RawMessage `json:"_meta,omitempty"`
-}
-
-// ListSessionsResponse is its result.
-type ListSessionsResponse struct {
-	Sessions   []SessionInfo `json:"sessions"`
-	NextCursor string        `json:"nextCursor,omitempty"`
-}
-
-// SessionInfo describes a session.
-type SessionInfo struct {
-	SessionID string `json:"sessionId"`
-	CWD       string `json:"cwd"`
-	Title     string `json:"title,omitempty"`
-	// UpdatedAt is in the format of RFC 3339.
-	UpdatedAt string `json:"updatedAt,omitempty"`
-}

@@ -9,22 +9,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// The kinds of updates of a session that the schema of version 1 has.
-const (
-	UpdateUserChunk      = "user_message_chunk"
-	UpdateAgentChunk     = "agent_message_chunk"
-	UpdateThoughtChunk   = "agent_thought_chunk"
-	UpdateToolCall       = "tool_call"
-	UpdateToolCallUpdate = "tool_call_update"
-	UpdatePlan           = "plan"
-	UpdateCommands       = "available_commands_update"
-	UpdateMode           = "current_mode_update"
-	UpdateConfigOptions  = "config_option_update"
-	UpdateSessionInfo    = "session_info_update"
-	UpdateUsage          = "usage_update"
-	UpdateNotice         = "notice"
-)
-
 // Update is the params of session/update. Its parts share the memory of the message.
 type Update struct {
 	// SessionID is the text of the id: a view of the message where it has no escapes.
@@ -91,12 +75,12 @@ func textOf(v strictjson.Value) []byte {
 // kindOf returns the kind of an update without a copy if it is known.
 func kindOf(text []byte) string {
 	switch string(text) {
-	case UpdateAgentChunk:
-		return UpdateAgentChunk
-	case UpdateThoughtChunk:
-		return UpdateThoughtChunk
-	case UpdateUserChunk:
-		return UpdateUserChunk
+	case UpdateAgentMessageChunk:
+		return UpdateAgentMessageChunk
+	case UpdateAgentThoughtChunk:
+		return UpdateAgentThoughtChunk
+	case UpdateUserMessageChunk:
+		return UpdateUserMessageChunk
 	case UpdateToolCall:
 		return UpdateToolCall
 	case UpdateToolCallUpdate:
@@ -107,7 +91,7 @@ func kindOf(text []byte) string {
 
 // IsChunk reports whether the update is a chunk of a message.
 func (u *Update) IsChunk() bool {
-	return u.Kind == UpdateAgentChunk || u.Kind == UpdateThoughtChunk || u.Kind == UpdateUserChunk
+	return u.Kind == UpdateAgentMessageChunk || u.Kind == UpdateAgentThoughtChunk || u.Kind == UpdateUserMessageChunk
 }
 
 // Text returns the text of a chunk, a piece of that of its message, and whether it is one whose content is text.
@@ -155,6 +139,8 @@ func (u *Update) Block() (Block, error) {
 	return b, nil
 }
 
+func (t *ToolCall) check() error { return need("toolCallId", t.ToolCallID) }
+
 // ToolCall returns the content of tool_call and tool_call_update.
 func (u *Update) ToolCall() (ToolCall, error) {
 	var t ToolCall
@@ -165,15 +151,6 @@ func (u *Update) ToolCall() (ToolCall, error) {
 		return t, fmt.Errorf("update.%w", err)
 	}
 	return t, nil
-}
-
-// Notice is a warning or a hint of the agent itself, which is no part of an answer. It is sent to
-// clients that declare session.notices alone.
-type Notice struct {
-	// Severity is info, warning, error or a word of the agent's own.
-	Severity    string `json:"severity"`
-	Title       string `json:"title"`
-	Description string `json:"description,omitempty"`
 }
 
 // Notice returns the content of a notice.

@@ -128,7 +128,7 @@ func BenchmarkChunk(b *testing.B) {
 		benchChunks(b, func(ctx context.Context, h *hub.Hub) { coven.Serve(ctx, h, conn, &coven.Options{}) })
 	})
 	b.Run("editor", func(b *testing.B) {
-		frame := editorwire.AppendChunk(nil, "7b8ca3d0-6a8b-4f5e-9a39-27f0a25f9a52", editorwire.UpdateAgentChunk, text, nil)
+		frame := editorwire.AppendChunk(nil, "7b8ca3d0-6a8b-4f5e-9a39-27f0a25f9a52", editorwire.UpdateAgentMessageChunk, text, nil)
 		conn := &script[[]byte, []byte]{steps: make(chan scripted[[]byte], 4), closed: make(chan struct{})}
 		conn.chunk = func() []byte { return bytes.Clone(frame) }
 		conn.answer = func(line []byte, say func(scripted[[]byte])) {

@@ -63,8 +63,9 @@ func checkSchema(peer string, v *jsonValue) error {
 		schema = schemas.Parallax(v.member("type").text)
 	case dialect == "native" && len(v.keys) > 0:
 		schema = schemas.Native(v.keys[0])
-	case strings.HasPrefix(dialect, "editor") && v.member("method") != nil:
-		schema = schemas.Editor(v.member("method").text)
+	case strings.Contains(v.line(), `"sessionUpdate": "hologram"`): // what the protocol does not have passes as it is
+	case strings.HasPrefix(dialect, "editor") && v.member("method") != nil && v.member("params") != nil:
+		schema, v = schemas.Editor(v.member("method").text), v.member("params")
 	case dialect == pirpc.Name && v.member("type") != nil:
 		schema = schemas.PiRPC(v.member("type").text)
 	case dialect == "acp" && kind != nil:

@@ -180,9 +180,9 @@ func (p *editorProgram) say(session string, body core.Body) error {
 	}
 	switch b := body.(type) {
 	case core.Text:
-		p.send(editorwire.AppendChunk(nil, session, editorwire.UpdateAgentChunk, b.Text, nil))
+		p.send(editorwire.AppendChunk(nil, session, editorwire.UpdateAgentMessageChunk, b.Text, nil))
 	case core.Done:
-		p.send(editorwire.AppendChunk(nil, session, editorwire.UpdateAgentChunk, "\n\nData:\n````json\n"+string(b.Data)+"\n````", nil))
+		p.send(editorwire.AppendChunk(nil, session, editorwire.UpdateAgentMessageChunk, "\n\nData:\n````json\n"+string(b.Data)+"\n````", nil))
 	case core.File:
 		return update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"resource","resource":{"uri":"file:///%s","mimeType":%q,"text":%q}}}`, b.Name, b.MediaType, b.Data)
 	case core.ToolCall:
