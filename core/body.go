@@ -70,6 +70,9 @@ type ToolCall struct {
 	Name string `json:"name"`
 	// Input is the JSON text of the input as the agent sent it; it may be invalid.
 	Input string `json:"input"`
+	// Parent is the id of the call that it is a part of, where an agent below the agent makes it; "" for
+	// none.
+	Parent string `json:"parent,omitempty"`
 }
 
 // ToolState is a step in the life of a tool call.

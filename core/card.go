@@ -151,9 +151,10 @@ const (
 	FeatureNotices
 	FeatureSessions
 	FeatureFiles
+	FeatureOptions
 )
 
-var featureNames = [...]string{"streaming", "usage", "tool_states", "injection", "cancellation", "approvals", "notices", "sessions", "files"}
+var featureNames = [...]string{"streaming", "usage", "tool_states", "injection", "cancellation", "approvals", "notices", "sessions", "files", "options"}
 
 // Has reports whether all of g is in f.
 func (f Features) Has(g Features) bool { return f&g == g }

@@ -68,7 +68,7 @@ func (b SessionStarted) size() int { return len(b.Session) + 16 }
 func (b SessionLost) size() int    { return len(b.Reason) + 16 }
 func (b Thinking) size() int       { return len(b.Text) + 16 }
 func (b Text) size() int           { return len(b.Text) + 16 }
-func (b ToolCall) size() int       { return len(b.ID) + len(b.Name) + len(b.Input) + 48 }
+func (b ToolCall) size() int       { return len(b.ID) + len(b.Name) + len(b.Input) + len(b.Parent) + 64 }
 func (b ToolState) size() int      { return len(b.ID) + len(b.Detail) + 40 }
 func (b ToolResult) size() int     { return len(b.ID) + len(b.Output) + 40 }
 func (b ApprovalRequested) size() int {

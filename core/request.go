@@ -26,6 +26,8 @@ type Request struct {
 	Priority Priority `json:"priority,omitempty"`
 	// MaxTokens is the maximum length of the answer; zero sets no limit.
 	MaxTokens int64 `json:"max_tokens,omitempty"`
+	// Options are what the agent is set to for the task; agents without [FeatureOptions] refuse any.
+	Options Options `json:"options,omitempty"`
 	// Deadline is when the requester stops waiting; zero means the default of its dialect.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// ReportBack asks for the outcome of what was delegated.
@@ -52,7 +54,7 @@ func (r Request) WithoutContent() Request {
 
 // Size estimates what the request costs in memory, in bytes.
 func (r Request) Size() int {
-	n := 256 + len(r.Content) + len(r.Data) + len(r.Context) + len(r.Domain) + len(r.Thread)
+	n := 256 + len(r.Content) + len(r.Data) + len(r.Context) + len(r.Domain) + len(r.Thread) + r.Options.size()
 	for _, f := range r.Attachments {
 		n += f.size()
 	}

@@ -48,10 +48,10 @@ func TestATaskIsOpenedAndRead(t *testing.T) {
 
 func TestEveryFieldOfABodyReachesTheAgent(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
-	a := g.agent("a")
+	a := g.agent("a", func(c *core.Card) { c.Features |= core.FeatureOptions })
 	before := time.Now()
 	g.opened(`{"to":"a","intent":"delegate","content":"do","data":[1,null],"context":{"k":"v"},"thread":"th",
-		"domain":"family.calendar","priority":"urgent","max_tokens":7,"deadline_ms":60000,"report_back":true,"keep":true,"receipt":"accepted",
+		"domain":"family.calendar","priority":"urgent","max_tokens":7,"options":{"mode":"plan","web":true,"turns":3},"deadline_ms":60000,"report_back":true,"keep":true,"receipt":"accepted",
 		"attachments":[{"name":"n","media_type":"text/plain","data":"aGk="}]}`)
 	task := a.accept()
 	got := task.Request()
@@ -61,7 +61,7 @@ func TestEveryFieldOfABodyReachesTheAgent(t *testing.T) {
 	got.Deadline = time.Time{}
 	want := core.Request{
 		Intent: core.IntentDelegate, To: core.ToAgent("a"), Thread: "th", Content: "do", Data: json.RawMessage(`[1,null]`), Context: json.RawMessage(`{"k":"v"}`),
-		Domain: "family.calendar", Priority: core.PriorityUrgent, MaxTokens: 7, ReportBack: true,
+		Domain: "family.calendar", Priority: core.PriorityUrgent, MaxTokens: 7, ReportBack: true, Options: core.Options{"mode": "plan", "web": "true", "turns": "3"},
 		Attachments: []core.File{{Name: "n", MediaType: "text/plain", Data: []byte("hi")}},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(core.Address{})); diff != "" {

@@ -26,6 +26,7 @@ type taskBody struct {
 	Domain      string          `json:"domain"`
 	Priority    core.Priority   `json:"priority"`
 	MaxTokens   int64           `json:"max_tokens"`
+	Options     core.Options    `json:"options"`
 	DeadlineMS  *int64          `json:"deadline_ms"`
 	Attachments []core.File     `json:"attachments"`
 	ReportBack  bool            `json:"report_back"`
@@ -36,7 +37,7 @@ type taskBody struct {
 func (b taskBody) request() (core.Request, error) {
 	req := core.Request{
 		Intent: b.Intent, To: b.To, Thread: b.Thread, Content: b.Content, Data: nonNull(b.Data), Attachments: b.Attachments,
-		Context: nonNull(b.Context), Domain: b.Domain, Priority: b.Priority, MaxTokens: b.MaxTokens, ReportBack: b.ReportBack,
+		Context: nonNull(b.Context), Domain: b.Domain, Priority: b.Priority, MaxTokens: b.MaxTokens, Options: b.Options, ReportBack: b.ReportBack,
 	}
 	switch {
 	case b.Intent == core.IntentNotify:

@@ -31,6 +31,7 @@ type taskHead struct {
 	Domain      string          `json:"domain,omitempty"`
 	Priority    core.Priority   `json:"priority,omitempty"`
 	MaxTokens   int64           `json:"max_tokens,omitempty"`
+	Options     core.Options    `json:"options,omitempty"`
 	ReportBack  bool            `json:"report_back,omitempty"`
 	Notice      *core.Notice    `json:"notice,omitempty"`
 }
@@ -41,7 +42,7 @@ func headOf(s task.Status) taskHead {
 		ID: s.ID, Thread: r.Thread, State: s.State, Agent: s.Agent, Intent: r.Intent, To: r.To, From: s.From, Hops: s.Hops, Cause: r.Cause,
 		OpenedAt: s.OpenedAt, EndedAt: s.EndedAt, Deadline: r.Deadline, Receipt: s.Receipt,
 		Content: r.Content, Data: r.Data, Attachments: r.Attachments, Context: r.Context, Domain: r.Domain, Priority: r.Priority,
-		MaxTokens: r.MaxTokens, ReportBack: r.ReportBack, Notice: r.Notice,
+		MaxTokens: r.MaxTokens, Options: r.Options, ReportBack: r.ReportBack, Notice: r.Notice,
 	}
 }
 

@@ -141,7 +141,7 @@ func withoutContent(b core.Body) core.Body {
 	const leftOut = `{"left_out_bytes":%d}`
 	switch b := b.(type) {
 	case core.ToolCall:
-		return core.ToolCall{ID: b.ID, Name: b.Name, Input: fmt.Sprintf(leftOut, len(b.Input))}
+		return core.ToolCall{ID: b.ID, Name: b.Name, Input: fmt.Sprintf(leftOut, len(b.Input)), Parent: b.Parent}
 	case core.ToolState:
 		return core.ToolState{ID: b.ID, State: b.State, Detail: fmt.Sprintf(leftOut, len(b.Detail))}
 	case core.ToolResult:

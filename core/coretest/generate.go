@@ -62,7 +62,7 @@ var bodies = map[core.Kind]*rapid.Generator[core.Body]{
 	core.KindThinking: body(func(t *rapid.T) core.Thinking { return core.Thinking{Text: words(t, "text")} }),
 	core.KindText:     body(func(t *rapid.T) core.Text { return core.Text{Text: words(t, "text")} }),
 	core.KindToolCall: body(func(t *rapid.T) core.ToolCall {
-		return core.ToolCall{ID: id(t, "id"), Name: words(t, "name"), Input: words(t, "input")}
+		return core.ToolCall{ID: id(t, "id"), Name: words(t, "name"), Input: words(t, "input"), Parent: words(t, "parent")}
 	}),
 	core.KindToolState: body(func(t *rapid.T) core.ToolState {
 		state := core.ToolCondition(rapid.Uint8Range(uint8(core.ToolPending), uint8(core.ToolCancelled)).Draw(t, "state"))

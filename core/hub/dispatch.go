@@ -217,7 +217,7 @@ func (h *Hub) waitingFor(e *roster.Entry, may func(from *Session, j *job) bool) 
 			if !j.isMovable() || !may(other, j) || j.Chain().CheckAgent(e.ID) != nil || !h.sees(j.From(), e) || h.mayAsk(j.From(), ofEntry(e)) != nil {
 				continue
 			}
-			if mine, answers := e.Answers(j.To()); !answers || mine < other.score(j) {
+			if mine, answers := e.Answers(j.To()); !answers || mine < other.score(j) || takesOptions(j.Request().Options, e) != nil {
 				continue
 			}
 			if best == nil || cmp.Or(cmp.Compare(j.Priority(), best.Priority()), cmp.Compare(best.ID(), j.ID())) > 0 {

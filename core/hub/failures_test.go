@@ -152,6 +152,10 @@ func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 			g.agent("a", able)
 			return g.connect("r").Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "x"}}, hub.OpenOptions{})
 		}, core.CodeUnsupported},
+		{"the agent has no options", func(g *testHub) (*task.Task, error) {
+			g.agent("a", able)
+			return g.connect("r").Open(core.Request{To: core.ToAgent("a"), Content: "x", Options: core.Options{"mode": "plan"}}, hub.OpenOptions{})
+		}, core.CodeUnsupported},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -265,6 +265,8 @@ func (h *Hub) checkRequest(req *core.Request, now time.Time) error {
 		return core.NewFault(core.CodeInvalid, "the deadline is more than %s away: set an earlier one", h.limits.MaxDeadline)
 	case !req.Deadline.After(now):
 		return core.NewFault(core.CodeTimeout, "the deadline has passed already")
+	case req.Options.Check() != nil:
+		return req.Options.Check()
 	case req.Size() > h.limits.RequestBytes:
 		return core.NewFault(core.CodeTooLarge, "the request has %d bytes, the limit is %d (limits.request_bytes): send less, or say where it is", req.Size(), h.limits.RequestBytes)
 	}

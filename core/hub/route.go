@@ -134,7 +134,15 @@ func (c *choice) mayHave(e *roster.Entry, about policy.Object) error {
 	if j.IsNotice() && !e.Features.Has(core.FeatureNotices) {
 		return core.NewFault(core.CodeUnsupported, "agent %s takes no notices: ask it instead", e.ID)
 	}
-	return nil
+	return takesOptions(j.Request().Options, e)
+}
+
+// takesOptions returns an unsupported Fault for options of a request to an agent that has none.
+func takesOptions(o core.Options, e *roster.Entry) error {
+	if len(o) == 0 || e.Features.Has(core.FeatureOptions) {
+		return nil
+	}
+	return core.NewFault(core.CodeUnsupported, "agent %s has no options to be set: leave out %s; agents of the editor's protocol have some ('dragoman agents ID' lists them)", e.ID, strings.Join(o.Names(), ", "))
 }
 
 // considerLocal looks at an agent of this hub that may have the task.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -23,8 +24,11 @@ type Options struct {
 	Dir string
 	// Auth is the id of the method to authenticate with; "" leaves that to the agent.
 	Auth string
-	// Choices are made in each session, in order, before its first prompt.
-	Choices []Choice
+	// Set is what each session is set to before its first prompt.
+	Set core.Options
+	// Announce is told what sessions can be set to, as the agent says it of a new one, by the names modes,
+	// configOptions and models; nil tells nobody. It may be called concurrently.
+	Announce func(map[string]json.RawMessage)
 	// MCPServers returns what the session of a thread is given; nil gives none.
 	MCPServers func(core.ThreadID) []wire.MCPServer
 	// Version is that of the hub, which the agent is told.
@@ -71,7 +75,7 @@ func New(opts Options) *Agent {
 
 // features are what every agent of this dialect can do. Sessions are not among them: an agent
 // that has them may lose one, and then needs the history that the hub sends.
-const features = core.FeatureStreaming | core.FeatureUsage | core.FeatureToolStates | core.FeatureCancellation | core.FeatureApprovals | core.FeatureFiles
+const features = core.FeatureStreaming | core.FeatureUsage | core.FeatureToolStates | core.FeatureCancellation | core.FeatureApprovals | core.FeatureFiles | core.FeatureOptions
 
 // Run implements [agent.Agent]. It returns nil when ctx has ended, an unauthenticated Fault that
 // says what to do if the agent wants to be logged in, an unsupported Fault if it speaks another

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -12,105 +13,160 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// Choice is a setting of the sessions of an agent: its mode, its model, or another option that it
-// offers (session config options, session modes).
-type Choice struct{ Name, Value string }
+// A session is set to what the settings of the agent say when it is opened, and to what a task wants
+// before its prompt (session config options, session modes). What a task has changed is undone before the
+// next one. A task must not run in another mode than it should: an error fails it.
 
-// choose makes the choices of the settings in a session, of which the agent has answered what it
-// offers. A task must not run in another mode than it should: an error fails it. It is a Fault that
-// names what the agent offers.
-func (c *connection) choose(ctx context.Context, session string, answer strictjson.Value) error {
-	if len(c.opts.Choices) == 0 {
-		return nil
+// choices is what a session can be set to, and what it is.
+type choices struct {
+	offer wire.Offer // guarded by session.mu; the reader loop keeps it up to date
+	// before has what tasks have changed, as it was: it belongs to the holder of the slot.
+	before core.Options
+}
+
+// offered returns what the session can be set to.
+func (s *session) offered() wire.Offer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.offer.Clone()
+}
+
+// changeOffer changes what is known of what the session can be set to.
+func (s *session) changeOffer(change func(*wire.Offer)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.offer)
+}
+
+// opened takes what the agent has answered of a session, and sets it to what the settings say. The error
+// is a Fault that names what the agent offers.
+func (c *connection) opened(ctx context.Context, s *session, answer strictjson.Value) error {
+	var offer wire.Offer
+	if err := answer.Decode(&offer); err != nil && !answer.Absent() {
+		if len(c.opts.Set) > 0 {
+			return core.NewFault(core.CodeInvalid, "what the agent offers to choose from cannot be read: %s", err)
+		}
+		offer = wire.Offer{}
 	}
-	o := &offer{conn: c, session: session}
-	if err := answer.Decode(&o.Offer); err != nil && !answer.Absent() {
-		return core.NewFault(core.CodeInvalid, "what the agent offers to choose from cannot be read: %s", err)
-	}
-	for _, choice := range c.opts.Choices {
-		if err := o.choose(ctx, choice); err != nil {
+	s.changeOffer(func(o *wire.Offer) { *o = offer })
+	for _, name := range c.opts.Set.Names() {
+		err := c.set(ctx, s, name, c.opts.Set[name])
+		var f *core.Fault
+		switch {
+		case errors.As(err, &f) && f.Code == core.CodeInvalid:
+			return core.NewFault(f.Code, "%s; change options in its settings", f.Message).Because(err)
+		case err != nil:
 			return err
+		}
+	}
+	c.announce(s)
+	return nil
+}
+
+// setFor sets the session to what a task wants.
+func (c *connection) setFor(ctx context.Context, s *session, task core.Options) error {
+	for _, name := range s.before.Names() {
+		if _, again := task[name]; again {
+			continue
+		}
+		if err := c.set(ctx, s, name, s.before[name]); err != nil {
+			return err
+		}
+		delete(s.before, name)
+	}
+	for _, name := range task.Names() {
+		offer := s.offered()
+		was, known := offer.Current(name)
+		if err := c.set(ctx, s, name, task[name]); err != nil {
+			return err
+		}
+		if _, changed := s.before[name]; known && !changed {
+			if s.before == nil {
+				s.before = core.Options{}
+			}
+			s.before[name] = was
 		}
 	}
 	return nil
 }
 
-// offer is what a session can be set to.
-type offer struct {
-	wire.Offer
-	conn    *connection
-	session string
-}
-
-// choose makes one choice, unless that is how the session is. An agent that has not said what it
-// offers is asked.
-func (o *offer) choose(ctx context.Context, c Choice) error {
-	at := slices.IndexFunc(o.ConfigOptions, func(option wire.ConfigOption) bool { return option.ID == c.Name })
-	silent := o.Modes == nil && o.ConfigOptions == nil
+// set sets the session to one value, unless that is how it is. An agent that has not said what it offers
+// is asked.
+func (c *connection) set(ctx context.Context, s *session, name, value string) error {
+	o := s.offered()
+	if is, known := o.Current(name); known && is == value {
+		return nil
+	}
+	option := o.Option(name)
 	switch {
-	case at >= 0:
-		option := o.ConfigOptions[at]
-		params := wire.SetConfigOption{SessionID: o.session, ConfigID: c.Name, Value: option.ValueOf(c.Value)}
+	case option != nil:
+		params := wire.SetConfigOption{SessionID: s.id, ConfigID: name, Value: option.ValueOf(value)}
 		if string(params.Value) == string(option.CurrentValue) {
 			return nil
 		}
 		if option.Type == wire.OptionBoolean {
 			params.Type = wire.OptionBoolean
 		}
-		return o.set(ctx, c, wire.MethodSessionSetConfigOption, params, option.Values())
-	case c.Name == wire.OptionMode && o.Modes != nil:
-		if o.Modes.CurrentModeID == c.Value {
-			return nil
+		return c.ask(ctx, s, name, value, wire.MethodSessionSetConfigOption, params)
+	case name == core.OptionMode && (o.Modes != nil || o.IsSilent()):
+		if values := o.Values(name); len(values) > 0 && !slices.Contains(values, value) {
+			return core.NewFault(core.CodeInvalid, "the agent has no mode %q; it offers %s", value, strings.Join(values, ", "))
 		}
-		return o.set(ctx, c, wire.MethodSessionSetMode, wire.SetMode{SessionID: o.session, ModeID: c.Value}, o.Modes.IDs())
-	case c.Name == wire.OptionMode && silent:
-		return o.set(ctx, c, wire.MethodSessionSetMode, wire.SetMode{SessionID: o.session, ModeID: c.Value}, nil)
-	case c.Name == wire.OptionModel && len(o.Models) > 0:
-		return o.set(ctx, c, wire.MethodSetModel, wire.SetModel{SessionID: o.session, ModelID: c.Value}, nil)
-	case silent:
-		return o.set(ctx, c, wire.MethodSessionSetConfigOption, wire.SetConfigOption{SessionID: o.session, ConfigID: c.Name, Value: strictjson.Encode(c.Value)}, nil)
+		return c.ask(ctx, s, name, value, wire.MethodSessionSetMode, wire.SetMode{SessionID: s.id, ModeID: value})
+	case name == core.OptionModel && len(o.Models) > 0:
+		return c.ask(ctx, s, name, value, wire.MethodSetModel, wire.SetModel{SessionID: s.id, ModelID: value})
+	case o.IsSilent():
+		return c.ask(ctx, s, name, value, wire.MethodSessionSetConfigOption, wire.SetConfigOption{SessionID: s.id, ConfigID: name, Value: strictjson.Encode(value)})
 	}
-	return core.NewFault(core.CodeInvalid, "the agent has no option %q: it has %s; change options in its settings", c.Name, o.names())
+	names := strings.Join(o.Names(), ", ")
+	if names == "" {
+		names = "none"
+	}
+	return core.NewFault(core.CodeInvalid, "the agent has no option %q: it has %s", name, names)
 }
 
-// set asks the agent for a choice. It may not have the values of its list alone, such as models.
-func (o *offer) set(ctx context.Context, c Choice, method string, params any, values []string) error {
-	offers := ""
-	if len(values) > 0 {
-		offers = "; it offers " + strings.Join(values, ", ")
-	}
-	if c.Name == wire.OptionMode && len(values) > 0 && !slices.Contains(values, c.Value) {
-		return core.NewFault(core.CodeInvalid, "the agent has no mode %q%s; change options in its settings", c.Value, offers)
-	}
-	result, err := o.conn.call(ctx, method, params, nil, ignore)
+// ask asks the agent to set something. It may have more values than those that it lists, such as models.
+func (c *connection) ask(ctx context.Context, s *session, name, value, method string, params any) error {
+	_, err := c.call(ctx, method, params, func(m jsonrpc.Message) {
+		if m.Err != nil {
+			return
+		}
+		var now wire.Offer // one choice may change what others there are
+		told := m.Result.Decode(&now) == nil && now.ConfigOptions != nil
+		s.changeOffer(func(o *wire.Offer) {
+			if o.Set(name, value); told {
+				o.Replace(now.ConfigOptions)
+			}
+		})
+	}, ignore)
 	var refused *jsonrpc.Error
-	switch {
-	case errors.As(err, &refused):
-		return core.NewFault(core.CodeInvalid, "the agent does not take the option %s=%s: %s%s%s; change options in its settings", c.Name, c.Value, refused.Message, detail(refused.Data), offers).Because(err)
-	case err != nil:
-		return err
+	if errors.As(err, &refused) {
+		offers, offer := "", s.offered()
+		if values := offer.Values(name); len(values) > 0 {
+			offers = "; it offers " + strings.Join(values, ", ")
+		}
+		return core.NewFault(core.CodeInvalid, "the agent does not take the option %s=%s: %s%s%s", name, value, refused.Message, detail(refused.Data), offers).Because(err)
 	}
-	var now wire.Offer // one choice may change what others there are
-	if result.Decode(&now) == nil && now.ConfigOptions != nil {
-		o.ConfigOptions = now.ConfigOptions
-	}
-	return nil
+	return err
 }
 
-// names returns what the agent offers to be chosen.
-func (o *offer) names() string {
-	var all []string
-	for _, option := range o.ConfigOptions {
-		all = append(all, option.ID)
+// maxAnnounced bounds what the card of the agent says of what its sessions can be set to, in bytes.
+const maxAnnounced = 32 << 10
+
+// announce tells what the sessions of the agent can be set to, and what a new one is.
+func (c *connection) announce(s *session) {
+	offer := s.offered()
+	if c.opts.Announce == nil || offer.IsSilent() {
+		return
 	}
-	if o.Modes != nil && !slices.Contains(all, wire.OptionMode) {
-		all = append(all, wire.OptionMode)
+	all, size := map[string]json.RawMessage{}, 0
+	for name, value := range strictjson.ParseValid(strictjson.Encode(offer)).Members() {
+		all[string(name)] = value.Clone()
+		size += len(all[string(name)])
 	}
-	if len(o.Models) > 0 && !slices.Contains(all, wire.OptionModel) {
-		all = append(all, wire.OptionModel)
+	if size > maxAnnounced {
+		c.opts.Count("editor.options_too_many")
+		return
 	}
-	if len(all) == 0 {
-		return "none"
-	}
-	return strings.Join(all, ", ")
+	c.opts.Announce(all)
 }

@@ -1,12 +1,14 @@
 package client_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/client"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 const (
@@ -17,37 +19,37 @@ const (
 	onOff   = `{"id":"fast","name":"Fast","type":"select","currentValue":"off","options":[{"value":"on","name":"On"},{"value":"off","name":"Off"}]}`
 )
 
-// chosen returns an editor of options with choices.
-func chosen(choices ...client.Choice) func(*client.Options) {
-	return func(o *client.Options) { o.Choices = choices }
+// set returns an editor of options that sets sessions.
+func set(options core.Options) func(*client.Options) {
+	return func(o *client.Options) { o.Set = options }
 }
 
 func TestASessionIsSetAsTheSettingsSayBeforeItsFirstPrompt(t *testing.T) {
 	for name, c := range map[string]struct {
-		offers  string
-		choices []client.Choice
-		want    []string
+		offers string
+		set    core.Options
+		want   []string
 	}{
-		"a mode": {modes, []client.Choice{{Name: "mode", Value: "default"}}, []string{`session/set_mode {"sessionId":"s1","modeId":"default"}`}},
-		"a mode among the options": {modes + `,"configOptions":[` + mode + `]`, []client.Choice{{Name: "mode", Value: "default"}},
+		"a mode": {modes, core.Options{"mode": "default"}, []string{`session/set_mode {"sessionId":"s1","modeId":"default"}`}},
+		"a mode among the options": {modes + `,"configOptions":[` + mode + `]`, core.Options{"mode": "default"},
 			[]string{`session/set_config_option {"sessionId":"s1","configId":"mode","value":"default"}`}},
-		"what it is already":           {modes, []client.Choice{{Name: "mode", Value: "auto"}}, nil},
-		"a model in a group":           {`"configOptions":[` + model + `]`, []client.Choice{{Name: "model", Value: "b"}}, []string{`session/set_config_option {"sessionId":"s1","configId":"model","value":"b"}`}},
-		"a model that is in no list":   {`"configOptions":[` + model + `]`, []client.Choice{{Name: "model", Value: "own"}}, []string{`session/set_config_option {"sessionId":"s1","configId":"model","value":"own"}`}},
-		"a model of Gemini CLI":        {modes + `,"models":{"currentModelId":"x"}`, []client.Choice{{Name: "model", Value: "y"}}, []string{`session/set_model {"sessionId":"s1","modelId":"y"}`}},
-		"a boolean":                    {`"configOptions":[` + boolean + `]`, []client.Choice{{Name: "fast", Value: "on"}}, []string{`session/set_config_option {"sessionId":"s1","configId":"fast","type":"boolean","value":true}`}},
-		"a boolean that is so":         {`"configOptions":[` + boolean + `]`, []client.Choice{{Name: "fast", Value: "false"}}, nil},
-		"a boolean as a choice of two": {`"configOptions":[` + onOff + `]`, []client.Choice{{Name: "fast", Value: "true"}}, []string{`session/set_config_option {"sessionId":"s1","configId":"fast","value":"on"}`}},
-		"an agent that does not say what it offers": {`"_meta":{}`, []client.Choice{{Name: "mode", Value: "a"}, {Name: "x", Value: "y"}},
+		"what it is already":           {modes, core.Options{"mode": "auto"}, nil},
+		"a model in a group":           {`"configOptions":[` + model + `]`, core.Options{"model": "b"}, []string{`session/set_config_option {"sessionId":"s1","configId":"model","value":"b"}`}},
+		"a model that is in no list":   {`"configOptions":[` + model + `]`, core.Options{"model": "own"}, []string{`session/set_config_option {"sessionId":"s1","configId":"model","value":"own"}`}},
+		"a model of Gemini CLI":        {modes + `,"models":{"currentModelId":"x"}`, core.Options{"model": "y"}, []string{`session/set_model {"sessionId":"s1","modelId":"y"}`}},
+		"a boolean":                    {`"configOptions":[` + boolean + `]`, core.Options{"fast": "on"}, []string{`session/set_config_option {"sessionId":"s1","configId":"fast","type":"boolean","value":true}`}},
+		"a boolean that is so":         {`"configOptions":[` + boolean + `]`, core.Options{"fast": "false"}, nil},
+		"a boolean as a choice of two": {`"configOptions":[` + onOff + `]`, core.Options{"fast": "true"}, []string{`session/set_config_option {"sessionId":"s1","configId":"fast","value":"on"}`}},
+		"an agent that does not say what it offers": {`"_meta":{}`, core.Options{"mode": "a", "x": "y"},
 			[]string{`session/set_mode {"sessionId":"s1","modeId":"a"}`, `session/set_config_option {"sessionId":"s1","configId":"x","value":"y"}`}},
-		"several, of which one makes another": {`"configOptions":[` + model + `]`, []client.Choice{{Name: "model", Value: "b"}, {Name: "fast", Value: "true"}},
+		"several, of which one makes another": {`"configOptions":[` + model + `]`, core.Options{"model": "b", "fast": "true"},
 			[]string{`session/set_config_option {"sessionId":"s1","configId":"model","value":"b"}`, `session/set_config_option {"sessionId":"s1","configId":"fast","type":"boolean","value":true}`}},
 	} {
-		serve(t, chosen(c.choices...), func(s *served) {
+		serve(t, set(c.set), func(s *served) {
 			p, stop := s.start(`{"sessionCapabilities":{"resume":{}}}`)
 			asked := s.open(core.Request{Content: "x", Thread: "t"})
 			p.replies(p.wants("session/new"), `{"sessionId":"s1",`+c.offers+`}`)
-			set := func() {
+			chosen := func() {
 				for _, want := range c.want {
 					m := p.next()
 					if got := m.Method + " " + string(m.Params.Raw()); got != want {
@@ -61,7 +63,7 @@ func TestASessionIsSetAsTheSettingsSayBeforeItsFirstPrompt(t *testing.T) {
 					}
 				}
 			}
-			set()
+			chosen()
 			p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
 			s.tells(asked, "done {}")
 
@@ -69,7 +71,7 @@ func TestASessionIsSetAsTheSettingsSayBeforeItsFirstPrompt(t *testing.T) {
 			_ = stop
 			asked = s.open(core.Request{Content: "x", Thread: "t"})
 			p.replies(p.wants("session/resume"), `{`+c.offers+`}`)
-			set()
+			chosen()
 			p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
 			s.tells(asked, "done {}")
 			_ = stop2()
@@ -80,18 +82,18 @@ func TestASessionIsSetAsTheSettingsSayBeforeItsFirstPrompt(t *testing.T) {
 func TestATaskDoesNotRunInASessionThatCannotBeSetAsTheSettingsSay(t *testing.T) {
 	for name, c := range map[string]struct {
 		offers, refuses string
-		choice          client.Choice
+		set             core.Options
 		want            string
 	}{
-		"a mode that it does not have":    {modes, "", client.Choice{Name: "mode", Value: "careful"}, `the agent has no mode "careful"; it offers default, auto; change options in its settings`},
-		"an option that it does not have": {modes + `,"configOptions":[` + model + `]`, "", client.Choice{Name: "speed", Value: "1"}, `the agent has no option "speed": it has model, mode; change options in its settings`},
-		"no modes":                        {`"configOptions":[` + model + `]`, "", client.Choice{Name: "mode", Value: "x"}, `the agent has no option "mode": it has model; change options in its settings`},
-		"a value that it refuses": {`"configOptions":[` + model + `]`, "session/set_config_option", client.Choice{Name: "model", Value: "own"},
+		"a mode that it does not have":    {modes, "", core.Options{"mode": "careful"}, `the agent has no mode "careful"; it offers default, auto; change options in its settings`},
+		"an option that it does not have": {modes + `,"configOptions":[` + model + `]`, "", core.Options{"speed": "1"}, `the agent has no option "speed": it has model, mode; change options in its settings`},
+		"no modes":                        {`"configOptions":[` + model + `]`, "", core.Options{"mode": "x"}, `the agent has no option "mode": it has model; change options in its settings`},
+		"a value that it refuses": {`"configOptions":[` + model + `]`, "session/set_config_option", core.Options{"model": "own"},
 			`the agent does not take the option model=own: Invalid params; it offers a, b; change options in its settings`},
-		"an agent without options": {`"_meta":{}`, "session/set_mode", client.Choice{Name: "mode", Value: "x"}, `the agent does not take the option mode=x: Invalid params; change options in its settings`},
-		"nonsense":                 {`"configOptions":7`, "", client.Choice{Name: "mode", Value: "x"}, `what the agent offers to choose from cannot be read: `},
+		"an agent without options": {`"_meta":{}`, "session/set_mode", core.Options{"mode": "x"}, `the agent does not take the option mode=x: Invalid params; change options in its settings`},
+		"nonsense":                 {`"configOptions":7`, "", core.Options{"mode": "x"}, `what the agent offers to choose from cannot be read: `},
 	} {
-		serve(t, chosen(c.choice), func(s *served) {
+		serve(t, set(c.set), func(s *served) {
 			p, stop := s.start(`{"sessionCapabilities":{"close":{}}}`)
 			asked := s.open(core.Request{Content: "x", Thread: "t"})
 			p.replies(p.wants("session/new"), `{"sessionId":"s1",`+c.offers+`}`)
@@ -106,4 +108,112 @@ func TestATaskDoesNotRunInASessionThatCannotBeSetAsTheSettingsSay(t *testing.T) 
 			_ = stop()
 		})
 	}
+}
+
+// offered is what the agent of a test offers.
+const offered = modes + `,"configOptions":[` + mode + `,` + model + `,` + boolean + `]`
+
+func TestATaskIsSetAsItWantsAndTheNextOneAsBefore(t *testing.T) {
+	serve(t, set(core.Options{"mode": "default"}), func(s *served) {
+		p, stop := s.start(`{}`)
+		ask := func(options core.Options) *task.Task {
+			return s.open(core.Request{Content: "x", Thread: "t", Options: options})
+		}
+		sets := func(want ...string) {
+			s.Helper()
+			for _, w := range want {
+				m := p.wants("session/set_config_option")
+				if got := string(m.Params.Raw()); got != `{"sessionId":"s1","configId":`+w+`}` {
+					s.Errorf("the agent got %s, want %s", got, w)
+				}
+				p.replies(m, `{}`)
+			}
+		}
+		done := func(asked *task.Task) {
+			s.Helper()
+			p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
+			s.tells(asked, "done {}")
+		}
+		asked := ask(core.Options{"fast": "on", "mode": "auto", "model": "b"})
+		p.replies(p.wants("session/new"), `{"sessionId":"s1",`+offered+`}`)
+		sets(`"mode","value":"default"`, `"model","value":"b"`, `"mode","value":"auto"`, `"fast","type":"boolean","value":true`)
+		done(asked)
+
+		asked = ask(core.Options{"model": "b"})
+		sets(`"mode","value":"default"`, `"fast","type":"boolean","value":false`)
+		done(asked)
+
+		asked = ask(nil)
+		sets(`"model","value":"a"`)
+		p.updates("s1", `{"sessionUpdate":"current_mode_update","currentModeId":"auto"}`) // the agent itself changes it
+		done2 := p.wants("session/prompt")
+		p.replies(done2, `{"stopReason":"end_turn"}`)
+		s.wait(asked)
+
+		asked = ask(core.Options{"mode": "auto"})
+		done(asked)
+		asked = ask(nil)
+		done(asked)
+		_ = stop()
+	})
+}
+
+func TestATaskIsRefusedForAnOptionThatTheAgentDoesNotHave(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		fails := func(options core.Options, want string) {
+			s.Helper()
+			asked := s.open(core.Request{Content: "x", Thread: "t", Options: options})
+			if !strings.HasPrefix(want, "the agent has") {
+				p.fails(p.wants("session/set_config_option"), -32602, "Invalid params")
+			} else if options["speed"] != "" {
+				p.replies(p.wants("session/new"), `{"sessionId":"s1",`+offered+`}`)
+			}
+			s.settle()
+			if a := asked.Answer(); a.End != core.KindFailed || a.Fault.Code != core.CodeInvalid || a.Fault.Message != want {
+				s.Errorf("%v: got %s (%v), want it failed: %s", options, a.End, a.Fault, want)
+			}
+		}
+		fails(core.Options{"speed": "1"}, `the agent has no option "speed": it has mode, model, fast`)
+		fails(core.Options{"model": "own"}, "the agent does not take the option model=own: Invalid params; it offers a, b")
+		_ = stop()
+	})
+}
+
+func TestWhatSessionsCanBeSetToIsAnnouncedAsANewOneIs(t *testing.T) {
+	announced := make(chan map[string]json.RawMessage, 4)
+	edit := func(o *client.Options) {
+		o.Set = core.Options{"mode": "default"}
+		o.Announce = func(all map[string]json.RawMessage) { announced <- all }
+	}
+	serve(t, edit, func(s *served) {
+		p, stop := s.start(`{}`)
+		asked := s.open(core.Request{Content: "x", Options: core.Options{"fast": "true"}})
+		p.replies(p.wants("session/new"), `{"sessionId":"s1",`+modes+`,"configOptions":[`+boolean+`],"models":{"currentModelId":"x","availableModels":[{"modelId":"x"}]}}`)
+		p.replies(p.wants("session/set_mode"), `{}`)
+		got := <-announced
+		want := map[string]string{
+			"modes":         strings.Replace(modes, `"auto"`, `"default"`, 1)[len(`"modes":`):],
+			"configOptions": `[{"id":"fast","name":"Fast","type":"boolean","currentValue":false}]`,
+			"models":        `{"currentModelId":"x","availableModels":[{"modelId":"x"}]}`,
+		}
+		for name, text := range want {
+			if string(got[name]) != text {
+				s.Errorf("%s: got %s, want %s", name, got[name], text)
+			}
+		}
+		p.replies(p.wants("session/set_config_option"), `{}`)
+		p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
+		s.wait(asked)
+
+		asked = s.ask("more than a card has room for")
+		p.replies(p.wants("session/new"), `{"sessionId":"s2","configOptions":[{"id":"x","name":"`+strings.Repeat("x", 33<<10)+`","type":"boolean","currentValue":true}],`+modes+`}`)
+		p.replies(p.wants("session/set_mode"), `{}`)
+		p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
+		s.wait(asked)
+		if len(announced) > 0 || s.counted("editor.options_too_many") != 1 {
+			s.Errorf("got %d announced and %d counted, want none and 1", len(announced), s.counted("editor.options_too_many"))
+		}
+		_ = stop()
+	})
 }

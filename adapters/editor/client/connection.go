@@ -148,6 +148,9 @@ func (c *connection) onUpdate(ctx context.Context, u wire.Update, size int) {
 	c.mu.Lock()
 	t, s := c.turns[string(u.SessionID)], c.sessions[string(u.SessionID)]
 	c.mu.Unlock()
+	if s != nil {
+		s.changeOffer(func(o *wire.Offer) { o.Hear(&u) })
+	}
 	switch {
 	case t != nil:
 		t.queue.PutWithin(ctx, item{update: u, frame: t.frames.Take(), size: size})

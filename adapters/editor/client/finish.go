@@ -54,6 +54,7 @@ func (t *turn) finish(m jsonrpc.Message) error {
 // conclude reports the end of the task.
 func (t *turn) conclude(end core.Body, foreign *core.Foreign) error {
 	t.tellWaiting()
+	t.unsteered()
 	t.report(end, foreign)
 	return t.muted
 }

@@ -22,7 +22,7 @@ func (c *connection) hello(ctx context.Context) (agent.Profile, error) {
 		ProtocolVersion: wire.Version,
 		ClientCapabilities: wire.ClientCapabilities{
 			Elicitation: &wire.ElicitationKind{Form: &wire.Empty{}, URL: &wire.Empty{}},
-			Session:     &wire.ClientSession{Notices: &wire.Empty{}},
+			Session:     &wire.ClientSession{Notices: &wire.Empty{}, Compaction: &wire.Empty{}, ConfigOptions: &wire.ClientOptions{Boolean: &wire.Empty{}}},
 		},
 		ClientInfo: &wire.Implementation{Name: "dragoman", Title: "Dragoman", Version: cmp.Or(c.opts.Version, "0")},
 	}, nil, ignore)
@@ -40,7 +40,11 @@ func (c *connection) hello(ctx context.Context) (agent.Profile, error) {
 	if err := c.authenticate(ctx); err != nil {
 		return agent.Profile{}, err
 	}
-	return agent.Profile{Features: features, Metadata: c.metadata(result)}, nil
+	can := features
+	if string(result.Get("_meta", "steering", "supported").Raw()) == "true" {
+		can |= core.FeatureInjection
+	}
+	return agent.Profile{Features: can, Metadata: c.metadata(result)}, nil
 }
 
 // metadata returns what the agent said of itself, for its card.

@@ -16,7 +16,7 @@ func TestTheAgentIsToldWhatTheHubCanDo(t *testing.T) {
 	serve(t, nil, func(s *served) {
 		p, stop := s.run()
 		m := p.wants("initialize")
-		want := `{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"session":{"notices":{}},"elicitation":{"form":{},"url":{}}},"clientInfo":{"name":"dragoman","title":"Dragoman","version":"9"}}`
+		want := `{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"session":{"compaction":{},"configOptions":{"boolean":{}},"notices":{}},"elicitation":{"form":{},"url":{}}},"clientInfo":{"name":"dragoman","title":"Dragoman","version":"9"}}`
 		if got := string(m.Params.Raw()); got != want {
 			s.Errorf("got  %s\nwant %s", got, want)
 		}
@@ -25,7 +25,7 @@ func TestTheAgentIsToldWhatTheHubCanDo(t *testing.T) {
 		if got := string(profile.Metadata["agentInfo"]); got != `{"name":"stub","version":"3"}` {
 			s.Errorf("got the metadata %s, want the name and version of the agent", got)
 		}
-		if profile.Features.Has(core.FeatureSessions) || !profile.Features.Has(core.FeatureApprovals|core.FeatureCancellation|core.FeatureStreaming) {
+		if profile.Features.Has(core.FeatureSessions) || !profile.Features.Has(core.FeatureApprovals|core.FeatureCancellation|core.FeatureStreaming|core.FeatureOptions) || profile.Features.Has(core.FeatureInjection) {
 			s.Errorf("got the features %v", profile.Features.Names())
 		}
 		if err := stop(); err != nil {

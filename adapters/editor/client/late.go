@@ -60,7 +60,12 @@ func (t *turn) after(ctx context.Context, it *item) bool {
 	case it.skipped != nil:
 		t.skip(it.skipped)
 	case it.told != nil:
+		if in, is := it.told.(core.Injected); is {
+			t.steering = append(t.steering, steering{id: in.ID}) // too late for it
+		}
 		return it.told.Kind() != core.KindCancelRequested
+	case it.steered != nil:
+		t.steered(*it.steered)
 	case it.withdrawn != "":
 		t.withdraw(ctx, it.withdrawn)
 	case it.message == nil:

@@ -18,6 +18,7 @@ type item struct {
 	message   *jsonrpc.Message
 	withdrawn string       // the id of such a request
 	told      core.Body    // what the hub tells the agent
+	steered   *steered     // what the agent answers to context
 	lost      error        // the connection has ended
 	skipped   *link.Reject // a line over the limit
 	// frame is the message of the agent that it is.

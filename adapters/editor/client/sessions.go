@@ -48,6 +48,7 @@ type session struct {
 	// stuck is the prompt that is not answered yet; nil if there is none.
 	stuck   *call
 	outside outside
+	choices
 }
 
 // record is a session in the log, which agents share. The last one of a thread and its
@@ -194,7 +195,7 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions, thre
 	default:
 		return "", nil
 	}
-	s.id, s.known, s.unknown = "", agent.Known{}, false
+	s.id, s.known, s.unknown, s.before = "", agent.Known{}, false, nil
 	s.prompted(nil)
 	result, err := c.call(ctx, wire.MethodSessionNew, c.place(thread), func(m jsonrpc.Message) {
 		// Before the next line is read, which may be an update of the session.
@@ -216,7 +217,7 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions, thre
 		return lost, core.NewFault(core.CodeInvalid, "the agent began a session with the id %.80q of one that is in use: each session needs an id of its own", id)
 	}
 	s.id, s.conn = id, c
-	if err := c.choose(ctx, id, result); err != nil {
+	if err := c.opened(ctx, s, result); err != nil {
 		c.forget(s)
 		c.endSession(ctx, id)
 		s.id, s.conn = "", nil
@@ -247,7 +248,7 @@ func (s *session) reopen(ctx context.Context, c *connection, thread core.ThreadI
 		err = replayed(ctx, repeated)
 	}
 	if err == nil {
-		if err := c.choose(ctx, s.id, result); err != nil {
+		if err := c.opened(ctx, s, result); err != nil {
 			return "", err
 		}
 		s.conn = c

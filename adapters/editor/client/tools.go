@@ -17,6 +17,7 @@ type tool struct {
 	held      []*core.Foreign
 	title     string
 	name      string
+	parent    string // the call that it is a part of
 	input     string
 	locations []wire.Location
 	state     core.ToolCondition
@@ -53,6 +54,7 @@ type change struct {
 func (tl *tool) merge(u wire.ToolCall) (c change) {
 	c.renamed = u.Title != "" && tl.title != "" && u.Title != tl.title
 	tl.title, tl.name = cmp.Or(u.Title, tl.title), cmp.Or(u.Name, tl.name)
+	tl.parent = cmp.Or(u.Parent(), tl.parent)
 	if tl.title == "" {
 		tl.title = u.Kind
 	}
@@ -112,7 +114,7 @@ func (t *turn) toolChanged(tl *tool, call wire.ToolCall, c change, whole *core.F
 		if call.Status == wire.ToolCompleted || call.Status == wire.ToolFailed {
 			input = tl.input // its content is the output
 		}
-		bodies = append(bodies, core.ToolCall{ID: tl.id, Name: tl.label(), Input: input})
+		bodies = append(bodies, core.ToolCall{ID: tl.id, Name: tl.label(), Input: input, Parent: tl.parent})
 	} else {
 		c.input = c.input && tl.told
 		t.tell(tl, tl.known())
@@ -150,7 +152,7 @@ func (t *turn) tell(tl *tool, input string) {
 	if len(held) > 0 {
 		foreign, held = held[0], held[1:]
 	}
-	t.report(core.ToolCall{ID: tl.id, Name: tl.label(), Input: input}, foreign)
+	t.report(core.ToolCall{ID: tl.id, Name: tl.label(), Input: input, Parent: tl.parent}, foreign)
 	for _, more := range held {
 		t.report(core.ToolState{ID: tl.id, State: tl.state}, more)
 	}

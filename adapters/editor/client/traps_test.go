@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -287,6 +288,26 @@ func TestNoticesAreNoPartOfTheAnswer(t *testing.T) {
 	})
 }
 
+func TestACompactionIsToldAsWhatTheAgentDoes(t *testing.T) {
+	begun := `{"sessionUpdate":"compaction_update","compactionId":"c","status":"in_progress"}`
+	failed := `{"sessionUpdate":"compaction_update","compactionId":"c","status":"failed","error":"no room"}`
+	summary := `{"sessionUpdate":"compaction_summary_chunk","compactionId":"c","content":{"type":"text","text":"so far"}}`
+	tellsOf(t, []string{begun, summary, failed, `{"sessionUpdate":"compaction_update","status":7}`},
+		`thinking {"text":"compaction of the context: in progress\n"} + `+begun, `foreign {"dialect":"editor","name":"compaction_summary_chunk"} + `+summary,
+		`thinking {"text":"compaction of the context: failed: no room\n"} + `+failed, `foreign {"dialect":"editor","name":"compaction_update"} + {"sessionUpdate":"compaction_update","status":7}`)
+}
+
+func TestACallOfASubagentNamesTheCallThatItIsAPartOf(t *testing.T) {
+	claude := `{"sessionUpdate":"tool_call","toolCallId":"c","title":"ls","status":"completed","rawInput":{"a":1},"_meta":{"claudeCode":{"parentToolUseId":"p","toolName":"Bash"}}}`
+	qwen := `{"sessionUpdate":"tool_call","toolCallId":"q","title":"ls","status":"completed","rawInput":{"a":1},"_meta":{"parentToolCallId":"p","provenance":"subagent"}}`
+	odd := `{"sessionUpdate":"tool_call","toolCallId":"o","title":"ls","status":"completed","rawInput":{"a":1},"_meta":{"claudeCode":{"parentToolUseId":7}}}`
+	const ended = `tool_result {"id":"%s","output":""} + {}`
+	tellsOf(t, []string{claude, qwen, odd},
+		`tool_call {"id":"c","name":"ls","input":"{\"a\":1}","parent":"p"} + `+claude, fmt.Sprintf(ended, "c"),
+		`tool_call {"id":"q","name":"ls","input":"{\"a\":1}","parent":"p"} + `+qwen, fmt.Sprintf(ended, "q"),
+		`tool_call {"id":"o","name":"ls","input":"{\"a\":1}"} + `+odd, fmt.Sprintf(ended, "o"))
+}
+
 func TestAChangeOfModeIsNoTextOfTheAnswer(t *testing.T) {
 	mode := `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"[MODE_UPDATE] autoEdit"}}`
 	tellsOf(t, []string{mode, `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"[MODE_UPDATE] is what it says."}}`},
@@ -342,7 +363,7 @@ func TestRequestsBeyondTheProtocolAreAnsweredAndDisturbNothing(t *testing.T) {
 		p.updates("s1:subagent:1", `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"of a child"}}`)
 		p.text("s1", "yes")
 		p.replies(prompt, `{"stopReason":"end_turn"}`)
-		s.tells(asked, `tool_call {"id":"c","name":"Read","input":""} + `+child, `tool_result {"id":"c","output":""} + {}`, `text {"text":"yes"}`, "done {}")
+		s.tells(asked, `tool_call {"id":"c","name":"Read","input":"","parent":"t"} + `+child, `tool_result {"id":"c","output":""} + {}`, `text {"text":"yes"}`, "done {}")
 		_ = stop()
 	})
 }

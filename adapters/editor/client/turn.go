@@ -37,7 +37,8 @@ type turn struct {
 
 	halves, thoughtHalves strictjson.Halves // of the pieces of the answer, and of thoughts
 
-	ask asker
+	ask      asker
+	steering []steering
 
 	mu         sync.Mutex
 	prompted   bool // the agent is going to get the prompt
@@ -115,6 +116,9 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 	if s.once {
 		defer t.conn.drop(ctx, s)
 	}
+	if err := t.conn.setFor(opening, s, r.Options); err != nil {
+		return err
+	}
 	t.report(core.SessionStarted{Session: s.id}, nil)
 	params, err := t.prompt(r, s.known.Unseen(r.History))
 	if err != nil {
@@ -181,6 +185,8 @@ func (t *turn) follow(ctx context.Context) error {
 			t.skip(it.skipped)
 		case it.told != nil:
 			t.hearBody(ctx, it.told)
+		case it.steered != nil:
+			t.steered(*it.steered)
 		case it.withdrawn != "":
 			t.withdraw(ctx, it.withdrawn)
 		case it.message == nil:
@@ -203,6 +209,7 @@ func (t *turn) follow(ctx context.Context) error {
 // nobody waits any more.
 func (t *turn) end(ctx context.Context) {
 	t.tellWaiting()
+	t.unsteered()
 	t.conn.finish(t)
 	t.ask.stop()
 	if t.session.isStuck() {
@@ -293,8 +300,8 @@ func (t *turn) hearBody(ctx context.Context, body core.Body) {
 	switch b := body.(type) {
 	case core.ApprovalDecided:
 		t.decide(ctx, b)
-	case core.Injected: // not declared
-		t.report(core.InjectionAnswered{ID: b.ID, Reason: "agents of the editor's protocol take nothing while they work"}, nil)
+	case core.Injected:
+		t.steer(ctx, b)
 	case core.CancelRequested: // the agent knows; its open tool calls end here
 		t.ask.stop()
 		t.cancelTools()

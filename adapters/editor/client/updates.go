@@ -32,6 +32,8 @@ func (t *turn) aside(u *wire.Update) {
 	switch u.Kind {
 	case wire.UpdateNotice:
 		t.notice(u)
+	case wire.UpdateCompactionUpdate:
+		t.compaction(u)
 	default:
 		// A plan, commands, modes, the window of the context, what the user said, and whatever
 		// comes to the protocol later.
@@ -53,6 +55,17 @@ func (t *turn) notice(u *wire.Update) {
 		return
 	}
 	t.report(core.Thinking{Text: n.Text() + "\n"}, wire.Verbatim(u.Whole))
+}
+
+// compaction reports that the agent makes its context shorter, and how that ends.
+func (t *turn) compaction(u *wire.Update) {
+	c, err := u.Compaction()
+	if err != nil {
+		t.conn.opts.Count("editor.bad_update")
+		t.foreign(u)
+		return
+	}
+	t.report(core.Thinking{Text: c.Text() + "\n"}, wire.Verbatim(u.Whole))
 }
 
 // chunk reports a piece of the answer.

@@ -4,32 +4,132 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// The names of what a session offers to be chosen that has a method of its own beside the options.
-const (
-	OptionMode  = "mode"
-	OptionModel = "model"
-)
-
-// Offer is what a session can be set to, in the result of session/new, session/load and
-// session/resume. Models is in no schema any more.
+// Offer is what a session can be set to, in the result of session/new, session/load, session/resume and
+// session/fork. Models is in no schema any more. A mode may stand in both lists: it is the same one.
 type Offer struct {
-	Modes         *Modes          `json:"modes"`
-	ConfigOptions []ConfigOption  `json:"configOptions"`
-	Models        json.RawMessage `json:"models"`
+	Modes         *Modes          `json:"modes,omitempty"`
+	ConfigOptions []ConfigOption  `json:"configOptions,omitempty"`
+	Models        json.RawMessage `json:"models,omitempty"`
 }
 
 // MethodSetModel is in no schema any more, and the only way to the model of Gemini CLI.
 const MethodSetModel = "session/set_model"
 
-// IDs returns the modes that can be set.
-func (m Modes) IDs() (all []string) {
-	for _, mode := range m.AvailableModes {
-		all = append(all, mode.ID)
+// IsSilent reports whether the agent has not said what it offers.
+func (o *Offer) IsSilent() bool {
+	return o.Modes == nil && o.ConfigOptions == nil && len(o.Models) == 0
+}
+
+// Option returns the option of an id, nil if there is none.
+func (o *Offer) Option(id string) *ConfigOption {
+	if at := slices.IndexFunc(o.ConfigOptions, func(c ConfigOption) bool { return c.ID == id }); at >= 0 {
+		return &o.ConfigOptions[at]
+	}
+	return nil
+}
+
+// Names returns the ids of what can be set.
+func (o *Offer) Names() []string {
+	var all []string
+	for _, option := range o.ConfigOptions {
+		all = append(all, option.ID)
+	}
+	if o.Modes != nil && !slices.Contains(all, core.OptionMode) {
+		all = append(all, core.OptionMode)
+	}
+	if len(o.Models) > 0 && !slices.Contains(all, core.OptionModel) {
+		all = append(all, core.OptionModel)
 	}
 	return all
+}
+
+// Current returns what something is set to, and whether the agent has said so.
+func (o *Offer) Current(id string) (string, bool) {
+	switch option := o.Option(id); {
+	case option != nil:
+		value := strictjson.ParseValid(option.CurrentValue)
+		if text, is := value.Text(); is {
+			return text, true
+		}
+		return string(value.Raw()), len(option.CurrentValue) > 0
+	case id == core.OptionMode && o.Modes != nil:
+		return o.Modes.CurrentModeID, o.Modes.CurrentModeID != ""
+	case id == core.OptionModel:
+		return strictjson.ParseValid(o.Models).Get("currentModelId").Text()
+	}
+	return "", false
+}
+
+// Values returns the values that something can be set to, as far as the agent names them.
+func (o *Offer) Values(id string) (all []string) {
+	switch option := o.Option(id); {
+	case option != nil:
+		return option.Values()
+	case id == core.OptionMode && o.Modes != nil:
+		for _, mode := range o.Modes.AvailableModes {
+			all = append(all, mode.ID)
+		}
+	case id == core.OptionModel:
+		for model := range strictjson.ParseValid(o.Models).Get("availableModels").Items() {
+			if name, is := model.Get("modelId").Text(); is {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+// Set notes what something is set to.
+func (o *Offer) Set(id, value string) {
+	if option := o.Option(id); option != nil {
+		option.CurrentValue = option.ValueOf(value)
+	}
+	switch {
+	case id == core.OptionMode && o.Modes != nil:
+		o.Modes.CurrentModeID = value
+	case id == core.OptionModel && len(o.Models) > 0:
+		o.Models = strictjson.ParseValid(o.Models).Set(strictjson.Field{Key: "currentModelId", Value: strictjson.Encode(value)})
+	}
+}
+
+// Hear notes what an update says of it, and reports whether it says anything.
+func (o *Offer) Hear(u *Update) bool {
+	switch u.Kind {
+	case UpdateCurrentModeUpdate:
+		if mode, is := u.Whole.Get("currentModeId").Text(); is {
+			o.Set(core.OptionMode, mode)
+			return true
+		}
+	case UpdateConfigOptionUpdate:
+		var now Offer
+		if u.Whole.Decode(&now) == nil && now.ConfigOptions != nil {
+			o.Replace(now.ConfigOptions)
+			return true
+		}
+	}
+	return false
+}
+
+// Replace notes all options anew. A mode among them is that of the modes, too.
+func (o *Offer) Replace(options []ConfigOption) {
+	o.ConfigOptions = options
+	if mode, is := o.Current(core.OptionMode); is && o.Modes != nil {
+		o.Modes.CurrentModeID = mode
+	}
+}
+
+// Clone returns a copy that shares nothing that changes.
+func (o *Offer) Clone() Offer {
+	c := Offer{ConfigOptions: slices.Clone(o.ConfigOptions), Models: o.Models}
+	if o.Modes != nil {
+		modes := *o.Modes
+		c.Modes = &modes
+	}
+	return c
 }
 
 // Values returns the values that can be set: those of all groups, where the agent has groups.
@@ -66,6 +166,20 @@ func (o ConfigOption) ValueOf(text string) json.RawMessage {
 		text = "off"
 	}
 	return strictjson.Encode(text)
+}
+
+func (r *SetMode) check() error {
+	if err := need("sessionId", r.SessionID); err != nil {
+		return err
+	}
+	return need("modeId", r.ModeID)
+}
+
+func (r *SetConfigOption) check() error {
+	if err := need("sessionId", r.SessionID); err != nil {
+		return err
+	}
+	return need("configId", r.ConfigID)
 }
 
 // SetModel is the params of session/set_model.

@@ -139,6 +139,20 @@ func (u *Update) Block() (Block, error) {
 	return b, nil
 }
 
+// Parent returns the id of the call that this one is a part of, where a subagent makes it; "" for none. The
+// protocol has no member for it: Claude Code and Qwen Code say it in _meta.
+func (t *ToolCall) Parent() string {
+	if len(t.Meta) == 0 {
+		return ""
+	}
+	meta := strictjson.ParseValid(t.Meta)
+	if id, is := meta.Get("claudeCode", "parentToolUseId").Text(); is {
+		return id
+	}
+	id, _ := meta.Get("parentToolCallId").Text()
+	return id
+}
+
 func (t *ToolCall) check() error { return need("toolCallId", t.ToolCallID) }
 
 // ToolCall returns the content of tool_call and tool_call_update.
@@ -160,6 +174,26 @@ func (u *Update) Notice() (Notice, error) {
 		return n, fmt.Errorf("update.%w", err)
 	}
 	return n, nil
+}
+
+// Compaction returns the content of a compaction_update.
+func (u *Update) Compaction() (CompactionUpdate, error) {
+	var c CompactionUpdate
+	if err := u.Whole.Decode(&c); err != nil {
+		return c, fmt.Errorf("update.%w", err)
+	}
+	return c, nil
+}
+
+// Text returns the state of the compaction in a line, such as "compaction of the context: failed: why".
+func (c CompactionUpdate) Text() string {
+	text := "compaction of the context"
+	for _, part := range []string{strings.ReplaceAll(c.Status, "_", " "), c.Error} {
+		if part != "" {
+			text += ": " + part
+		}
+	}
+	return text
 }
 
 // Text returns the notice in a line, such as "warning: title: description".

@@ -28,6 +28,7 @@ type TaskRequest struct {
 	Thread      string          `json:"thread,omitempty"`
 	DeadlineMS  int64           `json:"deadline_ms,omitempty"`
 	MaxTokens   int64           `json:"max_tokens,omitempty"`
+	Options     core.Options    `json:"options,omitempty"`
 	Attachments []core.File     `json:"attachments,omitempty"`
 	Keep        *bool           `json:"keep,omitempty"`
 }

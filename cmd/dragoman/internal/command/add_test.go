@@ -58,7 +58,7 @@ func TestAKnownAgentIsAddedWithTheKeysThatAreSet(t *testing.T) {
 	inNewPlace(t)
 	installed(t, "claude-agent-acp")
 	t.Setenv("ANTHROPIC_API_KEY", "secret")
-	const want = "agents:\n  - {name: claude, dialect: editor, command: [claude-agent-acp], env: [ANTHROPIC_API_KEY], capabilities: [code], options: [mode=default]}\n"
+	const want = "agents:\n  - {name: claude, dialect: editor, command: [claude-agent-acp], env: [ANTHROPIC_API_KEY], capabilities: [code], mode: default}\n"
 	if got := add(t, "claude"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -30,7 +30,8 @@ import (
 // agentFlags are the flags of dragoman agent.
 type agentFlags struct {
 	dialect, speaks, name, id, model, secretFile, auth string
-	env, options, capabilities, domains                []string
+	env, capabilities, domains                         []string
+	options                                            *[]string
 	warm, concurrent                                   int
 	to                                                 *hubFlags
 	wait, stopTimeout                                  *time.Duration
@@ -86,7 +87,11 @@ a notice as a request with its topic and data.`,
 		case !slices.Contains(config.Speaks, a.speaks):
 			return unknownSpeaks(a.speaks, config.Speaks)
 		case a.speaks != config.SpeaksText:
-			return a.runSpeaking(c.Context(), io, a.entry(args))
+			e, err := a.entry(args)
+			if err != nil {
+				return err
+			}
+			return a.runSpeaking(c.Context(), io, e)
 		}
 		return a.runText(c, io, args)
 	}
@@ -101,7 +106,7 @@ func (a *agentFlags) add(c *cobra.Command, io Streams) {
 	f.StringVar(&a.speaks, "speaks", config.SpeaksText, "`dialect` of the command on its stdin and stdout: text, editor, pi-rpc or native")
 	f.StringArrayVar(&a.env, "env", nil, "`variable` for the command, for --speaks editor, pi-rpc or native: NAME passes on yours, NAME=value sets one; may be repeated")
 	f.StringVar(&a.auth, "auth", "", "`method` to authenticate with, for --speaks editor")
-	f.StringArrayVar(&a.options, "option", nil, "`option` of the command's sessions, for --speaks editor: NAME=VALUE, such as mode=default; may be repeated")
+	a.options = optionFlag(f, "the command's sessions are set to, for --speaks editor")
 	f.IntVar(&a.warm, "warm", 0, "`number` of processes that are kept ready, for --speaks pi-rpc")
 	f.StringVar(&a.name, "name", "", "`name` of the agent")
 	f.StringVar(&a.id, "id", "", "`id` of the agent; default: its name")
@@ -119,11 +124,21 @@ func (a *agentFlags) add(c *cobra.Command, io Streams) {
 }
 
 // entry returns a command that speaks a dialect as an agent of the settings.
-func (a *agentFlags) entry(command []string) config.Agent {
-	return config.Agent{
+func (a *agentFlags) entry(command []string) (config.Agent, error) {
+	options, err := optionsOf(*a.options)
+	e := config.Agent{
 		Name: cmp.Or(a.id, a.name), Dialect: a.speaks, Process: config.Process{Command: command, Env: a.env},
-		Capabilities: a.capabilities, Domains: a.domains, Model: a.model, MaxConcurrent: a.concurrent, Warm: a.warm, Auth: a.auth, Options: a.options,
+		Capabilities: a.capabilities, Domains: a.domains, Model: a.model, MaxConcurrent: a.concurrent, Warm: a.warm, Auth: a.auth, Options: config.Options(options),
 	}
+	if mode := options[core.OptionMode]; mode != "" {
+		e.Mode = mode
+		delete(options, core.OptionMode)
+	}
+	if model := options[core.OptionModel]; model != "" {
+		e.Model = model
+		delete(options, core.OptionModel)
+	}
+	return e, err
 }
 
 // runText runs a text command as an agent of the hub.
@@ -158,7 +173,7 @@ func (a *agentFlags) runText(c *cobra.Command, io Streams, args []string) error 
 
 // checkText returns a usage error for flags that do not fit a text command.
 func (a *agentFlags) checkText(c *cobra.Command, args []string) error {
-	if len(a.env) > 0 || a.auth != "" || len(a.options) > 0 || a.warm > 0 {
+	if len(a.env) > 0 || a.auth != "" || len(*a.options) > 0 || a.warm > 0 {
 		return usagef("--env, --auth, --option and --warm are for commands that speak a dialect: name it with --speaks")
 	}
 	if err := checkJoins(a.dialect); err != nil {

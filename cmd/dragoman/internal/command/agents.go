@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -24,7 +25,10 @@ func agentsCommand(streams Streams) *cobra.Command {
 		Long: `List the agents on the hub, or one of them: their names, dialects, load and
 capabilities, and why those of the settings that are not ready are not. With -o wide also
 their health, where they run, and how often the hub started them again. With an ID the
-whole last error is shown.`,
+whole last error is shown, and what an agent of the editor's protocol can be set to, as it
+has announced that in its first conversation: its modes, models and options, with what a
+new conversation begins with. 'dragoman ask --option' sets it for one question, the
+settings for all.`,
 		Example: `  dragoman agents
   dragoman agents gemini -o wide`,
 	}
@@ -59,12 +63,32 @@ func showAgent(ctx context.Context, to *hubFlags, id string, wide bool) error {
 	if err := printAgents(ctx, to, raw, []hub.AgentStatus{agent}, wide); err != nil || to.json {
 		return err
 	}
+	if err := printOptions(to, agent.Metadata); err != nil {
+		return err
+	}
 	for _, c := range []*core.Child{agent.Child, agent.Refused} {
 		if c != nil && c.LastError != "" {
 			fmt.Fprintf(to.Out, "\nlast error: %s%s\n", oneLine(c.LastError), again(id, c))
 		}
 	}
 	return nil
+}
+
+// printOptions prints what an agent can be set to, as its card has it.
+func printOptions(to *hubFlags, metadata map[string]json.RawMessage) error {
+	text, err := json.Marshal(metadata)
+	if err != nil {
+		return err
+	}
+	var offer wire.Offer
+	if err := json.Unmarshal(text, &offer); err != nil || offer.IsSilent() {
+		return nil // what another agent says by these names is its own
+	}
+	fmt.Fprintln(to.Out)
+	return printList(to, nil, offer.Names(), "", []string{"OPTION", "IS", "MAY BE"}, func(name string) []string {
+		is, _ := offer.Current(name)
+		return []string{name, orDash(is), orDash(strings.Join(offer.Values(name), ", "))}
+	})
 }
 
 // printAgents prints a table of agents, with more columns if wide; or v if --json is given.

@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,6 +53,29 @@ func TestAnAgentOfTheSettingsWhoseIDIsTakenHasALineOfItsOwn(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, fields(out)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAnAgentIsShownWithWhatItCanBeSetTo(t *testing.T) {
+	const modes = `"modes":{"currentModeId":"auto","availableModes":[{"id":"default","name":"Manual"},{"id":"auto\u001b","name":"Auto"}]}`
+	const options = `"configOptions":[{"id":"model","name":"Model","type":"select","currentValue":"a","options":[{"group":"g","name":"G","options":[{"value":"a","name":"A"},{"value":"b","name":"B"}]}]},{"id":"web","name":"Web","type":"boolean","currentValue":false}]`
+	table := []string{"ID NAME DIALECT STATE TASKS CAPABILITIES", "a - editor idle 0/1 -"}
+	for metadata, want := range map[string][]string{
+		modes + `,` + options: append(slices.Clone(table), "", "OPTION IS MAY BE", "model a a, b", "web false true, false", `mode auto default, auto\x1b`),
+		`"models":{"currentModelId":"m","availableModels":[{"modelId":"m"}]}`: append(slices.Clone(table), "", "OPTION IS MAY BE", "model m m"),
+		`"modes":"all of them"`:    table,
+		`"agentInfo":{"name":"x"}`: table,
+	} {
+		hub := fakeHub(t, map[string]string{
+			"GET /v1/agents/a": `{"id":"a","dialect":"editor","load":{"state":"idle"},"max_concurrent":1,"since":"2026-01-02T03:04:05Z","metadata":{` + metadata + `}}`,
+		})
+		code, out, stderr := run(t, "agents", "a", hub)
+		if code != command.ExitDone {
+			t.Fatalf("got %d and %s, want %d", code, stderr, command.ExitDone)
+		}
+		if diff := cmp.Diff(want, fields(out)); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", metadata, diff)
+		}
 	}
 }
 

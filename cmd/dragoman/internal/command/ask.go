@@ -53,6 +53,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 		Example: `  dragoman ask shout "hello"
   dragoman ask capability:translate "Guten Tag" --timeout 20s
   dragoman ask bob @question.md
+  dragoman ask claude "How would you do it?" --option mode=plan
   git diff | dragoman ask reviewer`,
 		Args: cobra.MinimumNArgs(1),
 	}
@@ -66,6 +67,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 	f.Int64Var(&a.MaxTokens, "max-tokens", 0, "maximum `number` of tokens of the answer")
 	wait := waitFlag(f, "a hub or an agent")
 	f.Lookup("wait").Usage += "; --timeout begins after that"
+	options := optionFlag(f, "the agent is set to for this question")
 	f.BoolVar(&thinking, "thinking", false, "print the agent's thinking and tool calls on stderr")
 	noInputFlag(f, &noInput)
 	completeFlag(c, "thread", fromHub(to, threadIDs))
@@ -78,6 +80,9 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 			return err
 		}
 		a.To, a.Intent = args[0], "ask"
+		if a.Options, err = optionsOf(*options); err != nil {
+			return err
+		}
 		if a.Content, err = contentBeside("data", data, args[1:], io.In); err != nil {
 			return err
 		}

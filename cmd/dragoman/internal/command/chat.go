@@ -39,12 +39,17 @@ ends the command.`,
 	c.ValidArgsFunction = inOrder(fromHub(to, addressees))
 	f.StringVar(&thread, "thread", "", "`id` of the conversation to continue")
 	f.BoolVar(&thinking, "thinking", false, "print the agent's thinking and tool calls on stderr")
+	given := optionFlag(f, "the agent is set to for each question")
 	completeFlag(c, "thread", fromHub(to, threadIDs))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := refuseEmpty(c, "thread"); err != nil {
 			return err
 		}
-		chat := &chat{talk: newTalk(to, thinking), agent: args[0], thread: core.ThreadID(thread), ended: make(chan error)}
+		options, err := optionsOf(*given)
+		if err != nil {
+			return err
+		}
+		chat := &chat{talk: newTalk(to, thinking), agent: args[0], options: options, thread: core.ThreadID(thread), ended: make(chan error)}
 		chat.asksAgain = func(core.TaskID) string { return "/again" }
 		return chat.run(c.Context())
 	}
@@ -62,6 +67,7 @@ const slashHelp = `  /agent NAME   go on with another agent in the same conversa
 type chat struct {
 	*talk
 	agent     string
+	options   core.Options // of every question
 	thread    core.ThreadID
 	turn      *turn // nil while nothing is asked
 	ended     chan error
@@ -236,7 +242,7 @@ func (t *chat) ask(ctx context.Context) {
 		t.terminal.ask("")
 	}
 	no := false
-	request := client.TaskRequest{To: t.agent, Intent: "ask", Content: t.next[0], Thread: string(t.thread), Keep: &no}
+	request := client.TaskRequest{To: t.agent, Intent: "ask", Content: t.next[0], Thread: string(t.thread), Options: t.options, Keep: &no}
 	t.last, t.next, t.nth = t.next[0], t.next[1:], 0
 	ctx, u := t.begin(ctx)
 	t.turn = u

@@ -47,6 +47,7 @@ func TestATextIsReadFromWordsFilesAndStdin(t *testing.T) {
 		args   []string
 	}{
 		{"content", "one two", []string{"delegate", "bob", "one", "two"}},
+		{"options", map[string]any{"mode": "plan", "model": "a=b"}, []string{"delegate", "bob", "x", "--option", "mode=plan", "--option", "model=a=b"}},
 		{"content", stdin, []string{"delegate", "bob"}},
 		{"content", stdin, []string{"delegate", "bob", "-"}},
 		{"content", stdin, []string{"delegate", "bob", "@-"}},
@@ -74,6 +75,7 @@ func TestATextIsReadFromWordsFilesAndStdin(t *testing.T) {
 		args []string
 	}{
 		{"@none: no such file or directory; name a file that you may read, or write @@ for a text that begins with @", []string{"delegate", "bob", "@none"}},
+		{"--option plan: want NAME=VALUE, such as mode=plan", []string{"ask", "bob", "x", "--option", "plan"}},
 		{"dragoman: @ alone: write @FILE, @- for stdin, or @@ for a text that begins with @", []string{"ask", "bob", "@"}},
 		{"@binary is not UTF-8: attach binary data with --file", []string{"ask", "bob", "@binary"}},
 		{"@. is a directory: name a file in it, or write @@ for a text that begins with @", []string{"ask", "bob", "@."}},

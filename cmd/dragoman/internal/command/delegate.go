@@ -25,6 +25,7 @@ file. A task that begins with @ is written with @@. --background takes @FILE and
 	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to continue")
 	f.StringVar(&background, "background", "", "`JSON` object with context for the agent, or @file")
 	timeout := timeFlag(f, "timeout", 0, "`time` that the task may take, such as 20s; default: the hub's setting")
+	options := optionFlag(f, "the agent is set to for this task")
 	completeFlag(c, "thread", fromHub(to, threadIDs))
 	completeFlag(c, "background", completeAtFile)
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
@@ -32,6 +33,9 @@ file. A task that begins with @ is written with @@. --background takes @FILE and
 			return err
 		}
 		a.To, a.Intent = args[0], "delegate"
+		if a.Options, err = optionsOf(*options); err != nil {
+			return err
+		}
 		if a.DeadlineMS, err = deadline(c, *timeout); err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
@@ -37,6 +38,27 @@ func flagError(c *cobra.Command, err error) error {
 		see = " See"
 	}
 	return usagef("%s%s '%s --help'", text, see, c.CommandPath())
+}
+
+// optionFlag adds --option, which may be repeated.
+func optionFlag(f *pflag.FlagSet, what string) *[]string {
+	return f.StringArray("option", nil, "`NAME=VALUE` that "+what+", as it announces them, such as mode=plan; may be repeated")
+}
+
+// optionsOf returns the values of --option.
+func optionsOf(given []string) (core.Options, error) {
+	var all core.Options
+	for _, o := range given {
+		name, value, is := strings.Cut(o, "=")
+		if !is || name == "" || value == "" {
+			return nil, usagef("--option %s: want NAME=VALUE, such as mode=plan", quoted(o))
+		}
+		if all == nil {
+			all = core.Options{}
+		}
+		all[name] = value
+	}
+	return all, nil
 }
 
 // unknownFlag suggests the closest flag of the command.

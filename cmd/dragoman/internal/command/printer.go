@@ -98,7 +98,11 @@ func (p *printer) show(body core.Body) error {
 		}
 	case core.ToolCall:
 		if p.thinking {
-			p.notef("[%s %s]", visible(b.Name), visible(b.Input))
+			below := ""
+			if b.Parent != "" { // a call of a subagent
+				below = "  "
+			}
+			p.notef("%s[%s %s]", below, visible(b.Name), visible(b.Input))
 		}
 	case core.Done:
 		return p.done(b)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -66,9 +67,10 @@ type Agent struct {
 	Warm int `json:"warm,omitempty"`
 	// Auth is the method to authenticate an editor agent with.
 	Auth string `json:"auth,omitempty"`
-	// Options are what the sessions of an editor agent are set to, as NAME=VALUE: mode, model, and
-	// what else it offers.
-	Options []string `json:"options,omitempty"`
+	// Mode and Options are what the sessions of an editor agent are set to, as it announces them; Model
+	// too, where it is one.
+	Mode    string  `json:"mode,omitempty"`
+	Options Options `json:"options,omitempty"`
 	// Tools offers the tools of the hub to the agent, where its dialect has a way; nil is true.
 	Tools *bool `json:"tools,omitempty"`
 }
@@ -129,12 +131,13 @@ func (a *Agent) settings() *table {
 	a.Remote.settings(t)
 	add(t, "capabilities", &a.Capabilities, nil, "Capabilities that it is found by.").noCommas()
 	add(t, "domains", &a.Domains, nil, "Domains that it is found by.").noCommas()
-	add(t, "model", &a.Model, "", "Model that it uses.")
+	add(t, "model", &a.Model, "", "Model that it uses. The sessions of an editor agent are set to it.")
 	add(t, "max_concurrent", &a.MaxConcurrent, 0, "How many tasks it runs at once. The default is 1.").atLeast(0)
 	add(t, "fallback", &a.Fallback, nil, "Ids of the agents that are asked in its place where it is down, has no room, or refuses for a rate, a quota or a login: the preferred one first.")
 	add(t, "warm", &a.Warm, 0, "How many processes of pi are kept ready.").atLeast(0)
 	add(t, "auth", &a.Auth, "", "Method to authenticate an editor agent with.")
-	add(t, "options", &a.Options, nil, "What the sessions of an editor agent are set to, as NAME=VALUE, such as mode=default: its mode, its model, and other options that it offers.").noCommas()
+	add(t, "mode", &a.Mode, "", "Mode that the sessions of an editor agent are set to.")
+	add(t, "options", &a.Options, nil, "What else the sessions of an editor agent are set to: ids and values as it announces them, such as {effort: high, web: true}.")
 	add(t, "tools", &a.Tools, nil, "Whether the tools of the hub are offered to it. The default is true.")
 	return t
 }
@@ -216,12 +219,48 @@ func (a *Agent) checkFallback(report reporter) {
 }
 
 func (a *Agent) checkOptions(report reporter) {
-	if len(a.Options) > 0 && a.Dialect != SpeaksEditor {
-		report("options", "only "+SpeaksEditor+" agents have them: leave them out")
+	if a.Dialect != SpeaksEditor {
+		absent(report, "only "+SpeaksEditor+" agents have it", map[string]bool{"mode": a.Mode != "", "options": len(a.Options) > 0})
+		return
 	}
-	for i, o := range a.Options {
-		if name, value, _ := strings.Cut(o, "="); name == "" || value == "" {
-			report(fmt.Sprintf("options[%d]", i), "want NAME=VALUE, such as mode=default, got "+shown(o))
+	for _, name := range []string{core.OptionMode, core.OptionModel} {
+		if value, is := a.Options[name]; is {
+			report("options", "write "+name+": "+value+" beside options, not in them")
+		}
+	}
+	if err := a.Set().Check(); err != nil {
+		report("options", core.AsFault(err).Message)
+	}
+}
+
+// Set returns what the sessions of an editor agent are set to.
+func (a Agent) Set() core.Options {
+	all := core.Options{}
+	maps.Copy(all, a.Options)
+	for name, value := range map[string]string{core.OptionMode: a.Mode, core.OptionModel: a.Model} {
+		if value != "" {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+// Options is a setting of names and values, of which each is a text, a number, true or false.
+type Options core.Options
+
+func (o *Options) read(path string, raw any, report reporter) {
+	object, is := raw.(map[string]any)
+	if !is {
+		report(path, "want names and values such as {effort: high, web: true}, got "+shown(raw))
+		return
+	}
+	*o = Options{}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		switch value := object[name].(type) {
+		case string, bool, int, int64, float64:
+			(*o)[name] = fmt.Sprint(value)
+		default:
+			report(path+"."+name, "want a text, a number, true or false, got "+shown(value))
 		}
 	}
 }

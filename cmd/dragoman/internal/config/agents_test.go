@@ -13,7 +13,7 @@ import (
 func TestAgentsAndPacksAreReadFromTheFile(t *testing.T) {
 	c, err := configOf(t, `
 agents:
-  - {name: gemini, dialect: editor, command: [gemini, --acp], env: [GEMINI_API_KEY], cwd: ., capabilities: [code], max_concurrent: 4, options: [mode=default, "model=a b=c"]}
+  - {name: gemini, dialect: editor, command: [gemini, --acp], env: [GEMINI_API_KEY], cwd: ., capabilities: [code], max_concurrent: 4, mode: default, model: a b, options: {effort: high, web: true, turns: 3}}
   - {name: pi, dialect: pi-rpc, command: [pi, --mode, rpc, --no-session], warm: 1}
   - {name: shout, dialect: text, command: [tr, a-z, A-Z], fallback: [pi, far]}
   - {name: far, dialect: a2a, url: "https://example.com/agents/far", token_file: far.token}
@@ -27,7 +27,7 @@ packs:
 		t.Fatal(err)
 	}
 	wantAgents := config.Agents{
-		{Name: "gemini", Dialect: "editor", Process: config.Process{Command: []string{"gemini", "--acp"}, Env: []string{"GEMINI_API_KEY"}, Dir: "."}, Capabilities: []string{"code"}, MaxConcurrent: 4, Options: []string{"mode=default", "model=a b=c"}},
+		{Name: "gemini", Dialect: "editor", Process: config.Process{Command: []string{"gemini", "--acp"}, Env: []string{"GEMINI_API_KEY"}, Dir: "."}, Capabilities: []string{"code"}, MaxConcurrent: 4, Model: "a b", Mode: "default", Options: config.Options{"effort": "high", "web": "true", "turns": "3"}},
 		{Name: "pi", Dialect: "pi-rpc", Process: config.Process{Command: []string{"pi", "--mode", "rpc", "--no-session"}}, Warm: 1},
 		{Name: "shout", Dialect: "text", Process: config.Process{Command: []string{"tr", "a-z", "A-Z"}}, Fallback: []string{"pi", "far"}},
 		{Name: "far", Dialect: "a2a", Remote: config.Remote{URL: "https://example.com/agents/far", TokenFile: "far.token"}},
@@ -53,7 +53,7 @@ func TestAWrongAgentOrPackIsRefusedWithWhatToChange(t *testing.T) {
 		`agents: [a]`:                                                                              `agents[0]: want an object such as {name: ...}, got "a"`,
 		`agents: [{dialect: text, command: [a]}]`:                                                  "agents[0].name: missing",
 		`agents: [{name: a}]`:                                                                      "agents[0].command: missing",
-		`agents: [{name: a, dialect: acp, command: [a], options: [mode=x]}]`:                       `agents[0].dialect: want text, editor, pi-rpc, native or a2a, got "acp": the Agent Client Protocol of editors is called editor here`,
+		`agents: [{name: a, dialect: acp, command: [a], options: {effort: x}}]`:                    `agents[0].dialect: want text, editor, pi-rpc, native or a2a, got "acp": the Agent Client Protocol of editors is called editor here`,
 		`agents: [{name: a, dialect: editro, command: [a]}]`:                                       `agents[0].dialect: want text, editor, pi-rpc, native or a2a, got "editro": did you mean editor?`,
 		`agents: [{name: a, dialect: coven, command: [a]}]`:                                        `agents[0].dialect: want text, editor, pi-rpc, native or a2a, got "coven"`,
 		`agents: [{name: a, dialect: text}]`:                                                       "agents[0].command: missing",
@@ -61,8 +61,11 @@ func TestAWrongAgentOrPackIsRefusedWithWhatToChange(t *testing.T) {
 		`agents: [{name: a, dialect: text, command: "tr a-z A-Z"}]`:                                `agents[0].command: want a list of texts, got "tr a-z A-Z": write [tr, a-z, A-Z]`,
 		`agents: [{name: a, dialect: text, command: [sleep, 5]}]`:                                  "agents[0].command[1]: want text, got 5: put it in quotes",
 		`agents: [{name: a, dialect: text, command: [a], fallback: [b, a]}]`:                       "agents[0].fallback: address \"a,b,a\" names a twice: each agent is asked once",
-		`agents: [{name: a, dialect: text, command: [a], options: [mode=x]}]`:                      "agents[0].options: only editor agents have them: leave them out",
-		`agents: [{name: a, dialect: editor, command: [a], options: [mode]}]`:                      `agents[0].options[0]: want NAME=VALUE, such as mode=default, got "mode"`,
+		`agents: [{name: a, dialect: text, command: [a], options: {effort: x}}]`:                   "agents[0].options: only editor agents have it: leave it out",
+		`agents: [{name: a, dialect: editor, command: [a], options: [effort=high]}]`:               `agents[0].options: want names and values such as {effort: high, web: true}, got a list`,
+		`agents: [{name: a, dialect: editor, command: [a], options: {effort: [high]}}]`:            `agents[0].options.effort: want a text, a number, true or false, got a list`,
+		`agents: [{name: a, dialect: editor, command: [a], options: {mode: plan}}]`:                `agents[0].options: write mode: plan beside options, not in them`,
+		`agents: [{name: a, command: [a], mode: plan}]`:                                            `agents[0].mode: only editor agents have it: leave it out`,
 		`agents: [{name: a, dialect: a2a}]`:                                                        "agents[0].url: want an http or https address",
 		`agents: [{name: a, dialect: a2a, url: "127.0.0.1:80/x"}]`:                                 `agents[0].url: want an http or https address, got "127.0.0.1:80/x": write it with http:// or https:// before it`,
 		`agents: [{name: a, dialect: a2a, url: "ftp://x"}]`:                                        "agents[0].url: want an http or https address",

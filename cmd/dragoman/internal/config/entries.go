@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
-// list is a setting that is a list of objects.
+// list is a setting that is a list of objects, or names with values.
 type list interface {
-	// read replaces the list by a value of a source, or reports what is wrong with it.
+	// read replaces what there is by a value of a source, or reports what is wrong with it.
 	read(path string, raw any, report reporter)
 }
 

@@ -103,7 +103,7 @@ func shownDefault(s *Setting) string {
 		if len(v) == 0 {
 			return ""
 		}
-	case Budgets, Agents, Packs, Issuers:
+	case Budgets, Agents, Packs, Issuers, Options:
 		return ""
 	case string:
 		if v == "" {
@@ -238,6 +238,8 @@ func typeOf(s *Setting) object {
 		o = object{{"type", "number"}, {"minimum", 0}, {"maximum", 1}}
 	case Budgets:
 		o = object{{"type", "array"}, {"items", schemaOfBudget()}}
+	case Options:
+		o = object{{"type", "object"}, {"additionalProperties", object{{"type", []string{"string", "number", "boolean"}}}}}
 	case Agents:
 		o = object{{"type", "array"}, {"items", schemaOfEntry(new(Agent), "name")}}
 	case Packs:

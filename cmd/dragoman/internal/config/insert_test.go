@@ -50,8 +50,8 @@ func TestAFileThatCannotBeExtendedIsLeftToItsAuthor(t *testing.T) {
 
 func TestAnEntryIsWrittenInOneLine(t *testing.T) {
 	for want, entry := range map[string]any{
-		`{name: a, dialect: editor, command: [a-b, --acp], env: [A, B=c d], cwd: /x, options: [mode=default]}`: config.Agent{
-			Name: "a", Dialect: "editor", Process: config.Process{Command: []string{"a-b", "--acp"}, Env: []string{"A", "B=c d"}, Dir: "/x"}, Options: []string{"mode=default"},
+		`{name: a, dialect: editor, command: [a-b, --acp], env: [A, B=c d], cwd: /x, mode: default, options: {web: "true"}}`: config.Agent{
+			Name: "a", Dialect: "editor", Process: config.Process{Command: []string{"a-b", "--acp"}, Env: []string{"A", "B=c d"}, Dir: "/x"}, Mode: "default", Options: config.Options{"web": "true"},
 		},
 		`{name: b, command: ["5", "true", 'x: y', ""]}`: config.Pack{Name: "b", Process: config.Process{Command: []string{"5", "true", "x: y", ""}}},
 	} {

@@ -38,7 +38,7 @@ type Setting struct {
 
 // value lists the types of settings.
 type value interface {
-	string | bool | *bool | int | int64 | float64 | time.Duration | []string | Budgets | Agents | Packs | Issuers
+	string | bool | *bool | int | int64 | float64 | time.Duration | []string | Budgets | Agents | Packs | Issuers | Options
 }
 
 // table collects the settings of one group; all groups share all and groups.

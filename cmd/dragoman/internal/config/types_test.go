@@ -22,6 +22,11 @@ var wrongTypes = []struct{ written, shown string }{
 // accepts it.
 func wrongMessage(s *Setting, at, written, shown string) string {
 	switch s.field.(type) {
+	case *Options:
+		if shown == "an object" {
+			return at + ": only editor agents have it"
+		}
+		return at + ": want names and values such as {effort: high, web: true}, got " + shown
 	case list:
 		if written == "[[1]]" {
 			return at + "[0]: want an object such as {"

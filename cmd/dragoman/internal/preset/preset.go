@@ -33,12 +33,12 @@ var Agents = []Agent{
 	{
 		Name: "claude", Title: "Claude Code", Package: "@agentclientprotocol/claude-agent-acp@0.101.0", Node: "22",
 		Keys:  []string{"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"},
-		entry: config.Agent{Dialect: config.SpeaksEditor, Process: run("claude-agent-acp"), Options: []string{"mode=default"}},
+		entry: config.Agent{Dialect: config.SpeaksEditor, Process: run("claude-agent-acp"), Mode: "default"},
 	},
 	{
 		Name: "codex", Title: "Codex", Package: "@agentclientprotocol/codex-acp@2.6.0", Node: "20",
 		Keys:  []string{"OPENAI_API_KEY", "CODEX_HOME"},
-		entry: config.Agent{Dialect: config.SpeaksEditor, Process: with(run("codex-acp"), "NO_BROWSER=1"), Options: []string{"mode=read-only"}},
+		entry: config.Agent{Dialect: config.SpeaksEditor, Process: with(run("codex-acp"), "NO_BROWSER=1"), Mode: "read-only"},
 	},
 	{
 		Name: "gemini", Title: "Gemini CLI", Package: "@google/gemini-cli@0.61.0", Node: "20",
@@ -59,7 +59,7 @@ var Agents = []Agent{
 	{
 		Name: "qwen", Title: "Qwen Code", Package: "@qwen-code/qwen-code@0.24.4", Node: "22",
 		Keys:  []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"},
-		entry: config.Agent{Dialect: config.SpeaksEditor, Process: run("qwen", "--acp"), Options: []string{"mode=default"}},
+		entry: config.Agent{Dialect: config.SpeaksEditor, Process: run("qwen", "--acp"), Mode: "default"},
 	},
 	{
 		Name: "goose", Title: "Goose", Home: "as https://block.github.io/goose says, and set it up with 'goose configure'",
@@ -106,14 +106,7 @@ func (a Agent) Program() string { return a.entry.Command[0] }
 
 // Mode returns the mode that its sessions are set to so that it asks before it changes files; "" if it asks by itself,
 // or if its own settings say so.
-func (a Agent) Mode() string {
-	for _, o := range a.entry.Options {
-		if mode, is := strings.CutPrefix(o, "mode="); is {
-			return mode
-		}
-	}
-	return ""
-}
+func (a Agent) Mode() string { return a.entry.Mode }
 
 // module returns its package without the version.
 func (a Agent) module() string { return a.Package[:max(0, strings.LastIndexByte(a.Package, '@'))] }

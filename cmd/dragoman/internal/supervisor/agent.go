@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -38,12 +39,13 @@ type supervised struct {
 	unit       *unit
 
 	// Used by the goroutine of the unit alone.
-	agent   agent.Agent // nil before its first life, and for native children
-	profile agent.Profile
+	agent agent.Agent // nil before its first life, and for native children
 
 	mu      sync.Mutex
-	session *hub.Session            // that of the moment
-	leave   context.CancelCauseFunc // ends running with it
+	profile agent.Profile              // what the agent has said of itself when it was ready
+	more    map[string]json.RawMessage // and later
+	session *hub.Session               // that of the moment
+	leave   context.CancelCauseFunc    // ends running with it
 	tools   tools
 }
 
@@ -62,7 +64,34 @@ func (a *supervised) offered() tools {
 	return a.tools
 }
 
-func (a *supervised) card(p agent.Profile) core.Card { return cardOf(a.entry, p) }
+// card returns the card of the agent.
+func (a *supervised) card() core.Card {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	card := cardOf(a.entry, a.profile)
+	if card.Metadata == nil {
+		card.Metadata = map[string]json.RawMessage{}
+	}
+	maps.Copy(card.Metadata, a.more)
+	return card
+}
+
+// announce adds to the metadata of the card what the agent has said later.
+func (a *supervised) announce(more map[string]json.RawMessage) {
+	a.mu.Lock()
+	s, before := a.session, a.more
+	a.more = more
+	a.mu.Unlock()
+	if s == nil || maps.EqualFunc(before, more, func(a, b json.RawMessage) bool { return string(a) == string(b) }) {
+		return
+	}
+	if err := s.Update(a.card()); err != nil { // such as a card that is too large
+		a.mu.Lock()
+		a.more = nil
+		a.mu.Unlock()
+		a.supervisor.opts.Log.Warn("what an agent says of its options is not shown", "agent", a.entry.Name, "error", err)
+	}
+}
 
 // cardOf returns what the settings say of an agent, and p adds.
 func cardOf(e config.Agent, p agent.Profile) core.Card {
@@ -153,7 +182,7 @@ func (a *supervised) join(ctx context.Context, listed func()) (joined bool, err 
 	s := a.supervisor.opts.Hub.Connect(id)
 	defer func() { s.Close(faultOf(err)) }()
 	opts := hub.JoinOptions{Starting: true, NoticeTasks: a.entry.Dialect != config.SpeaksNative}
-	if err := s.Join(a.card(a.profile), opts); err != nil {
+	if err := s.Join(a.card(), opts); err != nil {
 		return false, err
 	}
 	a.refused(nil)
@@ -190,7 +219,7 @@ func (a *supervised) live(ctx context.Context, ready func()) error {
 	a.mu.Lock()
 	s, leave := a.session, a.leave
 	a.mu.Unlock()
-	if err := s.Update(a.card(a.profile)); err != nil {
+	if err := s.Update(a.card()); err != nil {
 		leave(err) // the session has ended meanwhile
 		return err
 	}
@@ -198,7 +227,7 @@ func (a *supervised) live(ctx context.Context, ready func()) error {
 		return a.serveNative(ctx, s, ready)
 	}
 	if a.agent == nil {
-		made, err := speaks[a.entry.Dialect](connection{entry: a.entry, child: a.child, opts: a.supervisor.opts, tools: a.offered, lost: a.unit.lost})
+		made, err := speaks[a.entry.Dialect](connection{entry: a.entry, child: a.child, opts: a.supervisor.opts, tools: a.offered, announce: a.announce, lost: a.unit.lost})
 		if err != nil {
 			return err
 		}
@@ -207,8 +236,10 @@ func (a *supervised) live(ctx context.Context, ready func()) error {
 	serving, cancel := context.WithCancelCause(ctx)
 	stop := func() {}
 	err := a.agent.Run(ctx, func(p agent.Profile) {
+		a.mu.Lock()
 		a.profile = p
-		if err := s.Update(a.card(p)); err != nil {
+		a.mu.Unlock()
+		if err := s.Update(a.card()); err != nil {
 			leave(err) // the session has ended meanwhile
 			return
 		}
@@ -235,7 +266,7 @@ func (a *supervised) serveNative(ctx context.Context, s *hub.Session, ready func
 	if err != nil {
 		return err
 	}
-	opts, card, frames := a.supervisor.opts, a.card(agent.Profile{}), s.Identity().Frames
+	opts, card, frames := a.supervisor.opts, cardOf(a.entry, agent.Profile{}), s.Identity().Frames
 	frames.Reopen()
 	card.MaxConcurrent = a.entry.MaxConcurrent // 0 leaves it to the child
 	return native.Serve(ctx, opts.Hub, s, conn, native.Options{

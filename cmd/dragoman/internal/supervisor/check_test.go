@@ -63,7 +63,7 @@ func TestCheckKnowsHowEditorAgentsStart(t *testing.T) {
 	off := false
 	const (
 		drops = "Gemini CLI leaves out the tools of the hub, without a word, in a folder that it does not trust: add GEMINI_CLI_TRUST_WORKSPACE=true, unless the folder is trusted"
-		asks  = " starts in a mode in which it may change files without asking: add mode="
+		asks  = " starts in a mode in which it may change files without asking: add mode: "
 	)
 	for _, c := range []struct {
 		agent config.Agent
@@ -77,7 +77,7 @@ func TestCheckKnowsHowEditorAgentsStart(t *testing.T) {
 		{config.Agent{Process: config.Process{Command: []string{sh + "claude-agent-acp"}}}, "claude-agent-acp" + asks + "default, unless its own settings say otherwise"},
 		{config.Agent{Process: config.Process{Command: []string{"sh", "/x/@agentclientprotocol/codex-acp/dist/index.js"}}}, "codex-acp" + asks + "read-only, unless its own settings say otherwise"},
 		{config.Agent{Process: config.Process{Command: []string{"sh", "/x/@qwen-code/qwen-code/cli-entry.js", "--acp"}}}, "qwen" + asks + "default, unless its own settings say otherwise"},
-		{config.Agent{Process: config.Process{Command: []string{sh + "codex-acp"}}, Options: []string{"model=x", "mode=agent"}}, ""},
+		{config.Agent{Process: config.Process{Command: []string{sh + "codex-acp"}}, Mode: "agent"}, ""},
 		{config.Agent{Process: config.Process{Command: []string{sh + "other"}}}, ""},
 	} {
 		c.agent.Dialect = config.SpeaksEditor

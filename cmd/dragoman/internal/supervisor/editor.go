@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	neturl "net/url"
-	"strings"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/client"
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
@@ -18,13 +17,8 @@ func newEditor(c connection) (coreagent.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	var choices []client.Choice
-	for _, o := range c.entry.Options {
-		name, value, _ := strings.Cut(o, "=")
-		choices = append(choices, client.Choice{Name: name, Value: value})
-	}
 	return client.New(client.Options{
-		Dial: c.dial, Dir: dir, Auth: c.entry.Auth, Choices: choices, Version: c.opts.Version, Agent: core.AgentID(c.entry.Name), Sessions: c.sessions(),
+		Dial: c.dial, Dir: dir, Auth: c.entry.Auth, Set: c.entry.Set(), Announce: c.announce, Version: c.opts.Version, Agent: core.AgentID(c.entry.Name), Sessions: c.sessions(),
 		Log: c.opts.Log.With("agent", c.entry.Name), Count: c.count, Frames: c.opts.Frames,
 		MCPServers: func(thread core.ThreadID) []wire.MCPServer {
 			url, token := c.hubTools()

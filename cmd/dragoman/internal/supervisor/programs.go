@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
@@ -19,8 +18,8 @@ func CheckAgent(a config.Agent) []Finding {
 	if toolsOff := a.Tools != nil && !*a.Tools; known.Name == "gemini" && !toolsOff && !trusts(a.Env) {
 		all = append(all, Finding{"env", "Gemini CLI leaves out the tools of the hub, without a word, in a folder that it does not trust: add " + preset.TrustWorkspace + "=true, unless the folder is trusted", true})
 	}
-	if mode := known.Mode(); mode != "" && !slices.ContainsFunc(a.Options, func(o string) bool { return strings.HasPrefix(o, "mode=") }) {
-		all = append(all, Finding{"options", known.Program() + " starts in a mode in which it may change files without asking: add mode=" + mode + ", unless its own settings say otherwise", true})
+	if mode := known.Mode(); mode != "" && a.Mode == "" {
+		all = append(all, Finding{"mode", known.Program() + " starts in a mode in which it may change files without asking: add mode: " + mode + ", unless its own settings say otherwise", true})
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"encoding/json"
 	"os/exec"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
@@ -28,6 +29,8 @@ type connection struct {
 	opts  Options
 	// tools returns where the tools of the hub are at the moment; nil for nowhere.
 	tools func() tools
+	// announce adds to the metadata of its card; nil where there is none.
+	announce func(map[string]json.RawMessage)
 	// lost notes that the agent takes nothing for now.
 	lost func(error)
 }
