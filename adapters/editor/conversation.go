@@ -3,6 +3,7 @@ package editor
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
@@ -20,6 +21,8 @@ type conversation struct {
 	place place                 // where the editor works; guarded by connection.mu
 	open  map[*prompt]struct{}  // its prompts without an end; guarded by connection.mu
 	turns map[core.TaskID]*turn // what is being shown; the pump's own
+	seed  []core.Turn           // what was said before it was forked; set before its first prompt
+	chosen
 }
 
 // place is the working directory of a session, and further ones.
@@ -46,8 +49,42 @@ func (c *connection) newSession(ctx context.Context, id json.RawMessage, params 
 	if fault != nil {
 		return fault
 	}
-	c.reply(ctx, id, wire.SessionState{SessionID: string(conv.id)})
+	c.reply(ctx, id, c.state(conv, string(conv.id)))
 	return nil
+}
+
+// forkSession begins a session that knows what was said in another one so far.
+func (c *connection) forkSession(_ context.Context, id json.RawMessage, params strictjson.Value) *jsonrpc.Error {
+	p, fault := wire.Read[wire.OpenSessionRequest](params)
+	if fault != nil {
+		return fault
+	}
+	c.warnOfServers(p.MCPServers)
+	return c.queue(func(ctx context.Context) error {
+		from := core.ThreadID(p.SessionID)
+		here, err := c.exists(ctx, from)
+		if err == nil && !here {
+			return c.refuse(ctx, id, unknownSession(p.SessionID))
+		}
+		if err != nil {
+			return c.refuse(ctx, id, errorOf(err))
+		}
+		said := c.hub.Turns(ctx, c.opts.Principal, from)
+		conv, fault := c.show(core.ThreadID(sessionPrefix+core.NewID()), place{p.CWD, p.AdditionalDirectories})
+		if fault != nil {
+			return c.refuse(ctx, id, fault)
+		}
+		c.mu.Lock()
+		for _, turn := range said {
+			turn.Task, turn.Written = "", nil // of another thread
+			conv.seed = append(conv.seed, turn)
+		}
+		if old := c.conversations[from]; old != nil {
+			conv.chosen = chosen{old.offer.Clone(), maps.Clone(old.set)}
+		}
+		c.mu.Unlock()
+		return c.answer(ctx, id, strictjson.Encode(c.state(conv, string(conv.id))))
+	})
 }
 
 // show makes the connection show a thread: what others ask there, and the questions of its

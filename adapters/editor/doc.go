@@ -14,6 +14,7 @@
 //	conversation.go  session/new, session/close, session/cancel
 //	replay.go        session/load and session/resume, from the journal
 //	list.go          session/list
+//	offer.go         session/set_mode and session/set_config_option
 //	prompt.go        session/prompt to a task, and its end to the result
 //	content.go       content blocks to a request and back
 //	turn.go          the events of a task to session/update

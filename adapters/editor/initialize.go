@@ -25,7 +25,10 @@ func (c *connection) initialize(ctx context.Context, id json.RawMessage, params 
 	able := p.ClientCapabilities
 	c.mu.Lock()
 	c.form = able.Elicitation != nil && able.Elicitation.Form != nil
-	c.notices = able.Session != nil && able.Session.Notices != nil
+	if s := able.Session; s != nil {
+		c.notices, c.compaction = s.Notices != nil, s.Compaction != nil
+		c.booleans = s.ConfigOptions != nil && s.ConfigOptions.Boolean != nil
+	}
 	c.mu.Unlock()
 	if able.FS.ReadTextFile || able.FS.WriteTextFile || able.Terminal {
 		c.count("refused.capabilities")
@@ -38,16 +41,22 @@ func (c *connection) initialize(ctx context.Context, id json.RawMessage, params 
 	offered.AgentInfo = &wire.Implementation{Name: wire.HubName, Title: c.title(), Version: c.opts.Version}
 	offered.AgentCapabilities.LoadSession = true
 	offered.AgentCapabilities.PromptCapabilities = wire.PromptCapabilities{EmbeddedContext: true, Image: c.takesFiles()}
-	offered.AgentCapabilities.SessionCapabilities = wire.SessionCapabilities{List: &wire.Empty{}, Resume: &wire.Empty{}, Close: &wire.Empty{}}
+	offered.AgentCapabilities.SessionCapabilities = wire.SessionCapabilities{List: &wire.Empty{}, Resume: &wire.Empty{}, Close: &wire.Empty{}, Fork: &wire.Empty{}}
 	c.reply(ctx, id, offered)
 	return nil
 }
 
-// showsNotices reports whether the editor shows notices as such.
-func (c *connection) showsNotices() bool {
+// shows reports whether the editor shows an update of a kind as such.
+func (c *connection) shows(kind string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.notices
+	switch kind {
+	case wire.UpdateNotice:
+		return c.notices
+	case wire.UpdateCompactionUpdate, wire.UpdateCompactionSummaryChunk:
+		return c.compaction
+	}
+	return true
 }
 
 // reply answers a request with a value. An error of sending is kept by the link.

@@ -130,6 +130,7 @@ func (c *connection) openTask(p *prompt, req core.Request, params strictjson.Val
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	req.Foreign = c.foreignOf(p.conv, params)
+	req.Options, req.History = p.conv.set, p.conv.seed
 	t, err := c.self.Open(req, hub.OpenOptions{Tag: p, MinHops: wire.HopsOf(params), Trace: wire.TraceOf(params)})
 	if err != nil {
 		delete(p.conv.open, p)

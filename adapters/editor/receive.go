@@ -84,8 +84,9 @@ var methods = map[string]func(*connection, context.Context, json.RawMessage, str
 	wire.MethodSessionClose:           (*connection).closeSession,
 	wire.MethodSessionPrompt:          (*connection).prompt,
 	wire.MethodAuthenticate:           (*connection).authenticate,
-	wire.MethodSessionSetMode:         (*connection).notOffered,
-	wire.MethodSessionSetConfigOption: (*connection).notOffered,
+	wire.MethodSessionFork:            (*connection).forkSession,
+	wire.MethodSessionSetMode:         (*connection).setMode,
+	wire.MethodSessionSetConfigOption: (*connection).setConfigOption,
 }
 
 // requested handles a request. Its handler returns an error, or answers the request itself,
@@ -135,12 +136,6 @@ func unknownMethod(name string) *jsonrpc.Error {
 // authenticate refuses: initialize names no method, since the connection has authenticated.
 func (c *connection) authenticate(context.Context, json.RawMessage, strictjson.Value) *jsonrpc.Error {
 	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "methodId: the hub has no methods; it authenticates the connection (dragoman editor --token)")
-}
-
-// notOffered refuses modes and options, which session/new does not offer: an agent may tell of
-// its modes, but nothing can set them from here.
-func (c *connection) notOffered(context.Context, json.RawMessage, strictjson.Value) *jsonrpc.Error {
-	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the sessions of the hub have no modes and options to set: choose another agent with dragoman editor --agent")
 }
 
 // errorOf returns a fault of the hub as the error of a request.

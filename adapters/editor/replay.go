@@ -62,7 +62,7 @@ func (c *connection) openSession(id json.RawMessage, params strictjson.Value, sh
 				return err
 			}
 		}
-		return c.answer(ctx, id, strictjson.Encode(wire.SessionState{}))
+		return c.answer(ctx, id, strictjson.Encode(c.state(conv, "")))
 	})
 }
 

@@ -57,6 +57,8 @@ type connection struct {
 	mu            sync.Mutex
 	form          bool                // the editor has elicitation/create with forms
 	notices       bool                // it shows notices of agents as such
+	compaction    bool                // and how they make their context shorter
+	booleans      bool                // its options may be booleans
 	open          map[string]struct{} // ids of its requests without an answer
 	conversations map[core.ThreadID]*conversation
 	waiting       map[*prompt]core.ThreadID // prompts whose session the pump has to open first

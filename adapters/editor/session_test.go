@@ -17,7 +17,7 @@ func TestVersionOneIsAnsweredWhateverIsAsked(t *testing.T) {
 			c.send(`{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":%d,"clientInfo":{"name":"zed","version":"1"}}}`, version)
 			c.want(`{"jsonrpc":"2.0","id":"a","result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,` +
 				`"promptCapabilities":{"image":true,"audio":false,"embeddedContext":true},"mcpCapabilities":{"http":false,"sse":false},` +
-				`"sessionCapabilities":{"list":{},"resume":{},"close":{}}},"authMethods":[],"agentInfo":{"name":"dragoman","title":"coder","version":"1.0.0"}}}`)
+				`"sessionCapabilities":{"list":{},"resume":{},"close":{},"fork":{}}},"authMethods":[],"agentInfo":{"name":"dragoman","title":"coder","version":"1.0.0"}}}`)
 		})
 	}
 }
@@ -251,7 +251,11 @@ func TestBadInputIsAnsweredAndDisturbsNothing(t *testing.T) {
 			{`{"jsonrpc":"2.0","id":3,"method":"session/resume","params":{"sessionId":"nope","cwd":"/a"}}`, 3.0, -32002, "nope"},
 			{`{"jsonrpc":"2.0","id":3,"method":"session/close","params":{"sessionId":"nope"}}`, 3.0, -32002, "nope"},
 			{`{"jsonrpc":"2.0","id":3,"method":"session/delete","params":{"sessionId":"nope"}}`, 3.0, -32601, "session/delete"},
-			{`{"jsonrpc":"2.0","id":3,"method":"session/set_mode","params":{"sessionId":"a","modeId":"b"}}`, 3.0, -32602, "no modes"},
+			{`{"jsonrpc":"2.0","id":3,"method":"session/set_mode","params":{"sessionId":"nope","modeId":"b"}}`, 3.0, -32002, "nope"},
+			{`{"jsonrpc":"2.0","id":3,"method":"session/set_mode","params":{"sessionId":"` + session + `","modeId":"b"}}`, 3.0, -32602, "has not said what it can be set to"},
+			{`{"jsonrpc":"2.0","id":3,"method":"session/set_config_option","params":{"sessionId":"` + session + `","configId":"b","value":"x"}}`, 3.0, -32602, "has not said what it can be set to"},
+			{`{"jsonrpc":"2.0","id":3,"method":"session/set_config_option","params":{"sessionId":"` + session + `","configId":"b","value":7}}`, 3.0, -32602, "value: want a string or a boolean"},
+			{`{"jsonrpc":"2.0","id":3,"method":"session/fork","params":{"sessionId":"nope","cwd":"/a"}}`, 3.0, -32002, "nope"},
 			{`{"jsonrpc":"2.0","id":3,"method":"authenticate","params":{"methodId":"x"}}`, 3.0, -32602, "--token"},
 			{`{"jsonrpc":"2.0","id":3,"method":"session/list","params":{"cursor":5}}`, 3.0, -32602, "cursor"},
 		} {
@@ -324,6 +328,26 @@ func TestWhatAnEditorAgentSaysPassesUntouched(t *testing.T) {
 			call, window,
 			`{"jsonrpc":"2.0","id":2,"result":{"stopReason":"max_turn_requests","usage":{"inputTokens":5,"extra":1},"_meta":{"q":1}}}`)
 	})
+}
+
+func TestACompactionIsAThoughtToAnEditorThatShowsNone(t *testing.T) {
+	begun := `{"sessionUpdate":"compaction_update","compactionId":"c","status":"in_progress"}`
+	summary := `{"sessionUpdate":"compaction_summary_chunk","compactionId":"c","content":{"type":"text","text":"so far"}}`
+	for capabilities, want := range map[string][]string{
+		none:                              {chunk("agent_thought_chunk", "compaction: in progress\n")},
+		`{"session":{"compaction":{}}}`:   {begun, summary},
+		`{"session":{"compaction":null}}`: {chunk("agent_thought_chunk", "compaction: in progress\n")},
+	} {
+		withHub(t, func(s *setup) {
+			c, session := s.begun(editor.Options{}, capabilities)
+			c.prompt(2, session, "run")
+			task := s.assigned()
+			s.sayForeign(task, core.Thinking{Text: "compaction: in progress\n"}, begun)
+			s.sayForeign(task, core.ForeignFrame{Dialect: editor.Dialect, Name: "compaction_summary_chunk"}, summary)
+			s.say(task, core.Done{})
+			c.want(append(want, ended(2, "end_turn"))...)
+		})
+	}
 }
 
 func TestANoticeIsAThoughtToAnEditorThatShowsNone(t *testing.T) {

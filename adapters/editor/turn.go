@@ -187,12 +187,20 @@ func (t *turn) Text(e core.Event, b core.Text) error {
 	return t.failure
 }
 
-// Thinking shows a thought. A notice of an editor agent is one for an editor that shows no notices.
+// kindOf returns the kind of the update that an event of the dialect comes from, and that; "" for none.
+func kindOf(e core.Event) (kind string, whole json.RawMessage) {
+	whole, _, _ = wire.OfForeign(e.Foreign)
+	if whole != nil {
+		kind, _ = strictjson.ParseValid(whole).Get("sessionUpdate").Text()
+	}
+	return kind, whole
+}
+
+// Thinking shows a thought. A notice or a compaction of an editor agent is one for an editor that does not
+// show those.
 func (t *turn) Thinking(e core.Event, b core.Thinking) error {
-	if whole, _, _ := wire.OfForeign(e.Foreign); whole != nil && !t.conv.c.showsNotices() {
-		if kind, _ := strictjson.ParseValid(whole).Get("sessionUpdate").Text(); kind == wire.UpdateNotice {
-			e.Foreign = nil
-		}
+	if kind, _ := kindOf(e); kind != "" && !t.conv.c.shows(kind) {
+		e.Foreign = nil
 	}
 	if more, done := t.verbatim(e); !done {
 		t.say(wire.UpdateAgentThoughtChunk, core.KindThinking, b.Text, t.with(more))
@@ -210,6 +218,17 @@ func (t *turn) File(e core.Event, b core.File) error {
 
 // ForeignFrame passes on an update that only its own dialect knows.
 func (t *turn) ForeignFrame(e core.Event, b core.ForeignFrame) error {
+	kind, whole := kindOf(e)
+	switch {
+	case kind == wire.UpdateConfigOptionUpdate, kind == wire.UpdateCurrentModeUpdate:
+		if t.hear(kind, whole) {
+			t.conv.c.tellOptions(t.ctx, t.conv)
+			return t.failure
+		}
+	case !t.conv.c.shows(kind):
+		t.conv.c.count("folded." + core.KindForeign.String())
+		return t.failure
+	}
 	if _, done := t.verbatim(e); !done {
 		t.conv.c.self.Refused()
 		t.conv.c.count("refused." + core.KindForeign.String())
@@ -272,6 +291,9 @@ func (t *turn) end(e core.Event) error {
 	}
 	if t.failure != nil {
 		return t.failure
+	}
+	if t.own() {
+		t.learn()
 	}
 	if err := t.conv.c.withdraw(t.ctx, func(a *asked) bool { return a.task == t.task.ID() }); err != nil {
 		return err

@@ -41,7 +41,7 @@ var texts = map[string][]text{
 		{`{"cwd":"C:\\w","mcpServers":[{"name":"f","command":"npx"}]}`, `{"cwd":"C:\\w","mcpServers":[{"name":"f","command":"npx","args":[],"env":[]}]}`},
 	},
 	"session/load": {same(`{"sessionId":"s","cwd":"/w","additionalDirectories":["/x"],"mcpServers":[],"_meta":{"k":[1]}}`)},
-	"session":      {{`{"sessionId":"s","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"}]},"configOptions":[]}`, `{"sessionId":"s"}`}},
+	"session":      {{`{"sessionId":"s","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"}]},"configOptions":[]}`, `{"sessionId":"s","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"}]}}`}},
 	"cancel":       {same(`{"sessionId":"s"}`)},
 	"list":         {same(`{"cwd":"/w","cursor":"c"}`)},
 	"listed":       {same(`{"sessions":[{"sessionId":"s","cwd":"/w","title":"t","updatedAt":"2026-01-01T00:00:00Z"}],"nextCursor":"n"}`)},

@@ -266,7 +266,9 @@ func (s *schema) object(b *bytes.Buffer, t typ) error {
 		if p.required || len(p.def.Default) > 0 && kind != raw {
 			omit = ""
 		}
-		if p.name != "_meta" && p.def.Description != "" {
+		if p.name == "_meta" {
+			b.WriteString(beyond[t.name] + "\n")
+		} else if p.def.Description != "" {
 			fmt.Fprintf(b, "\t// %s\n", sentence(p.def.Description))
 		}
 		fmt.Fprintf(b, "\t%s %s `json:%q`\n", camel(p.name), kind, p.name+omit)

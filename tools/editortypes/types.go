@@ -43,6 +43,7 @@ var types = []typ{
 	{"SetMode", []string{"SetSessionModeRequest"}},
 	{"SetConfigOption", []string{"SetSessionConfigOptionRequest"}},
 	{name: "PromptRequest"},
+	{name: "PromptResponse"},
 	{"Block", []string{"ContentBlock"}},
 	{"Resource", []string{"EmbeddedResourceResource"}},
 	{"ToolCall", []string{"ToolCall", "ToolCallUpdate"}},
@@ -58,6 +59,12 @@ var types = []typ{
 	{"ElicitationResponse", []string{"CreateElicitationResponse"}},
 	{"ElicitationComplete", []string{"CompleteElicitationNotification"}},
 	{"CancelRequest", []string{"CancelRequestNotification"}},
+}
+
+// beyond has members that peers send and the stable schema does not have, in the words of Go.
+var beyond = map[string]string{
+	"SessionCapabilities": "Fork *Empty `json:\"fork,omitempty\"`",
+	"PromptResponse":      "Usage *Usage `json:\"usage,omitempty\"`",
 }
 
 // exceptions are the types of members that do not follow from the schema: data, which it calls a text,

@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -120,6 +122,53 @@ func (o *Offer) Replace(options []ConfigOption) {
 	if mode, is := o.Current(core.OptionMode); is && o.Modes != nil {
 		o.Modes.CurrentModeID = mode
 	}
+}
+
+// Shown returns what an editor is offered: also the modes and models that are no options, as such. One
+// that has no booleans gets choices of two.
+func (o *Offer) Shown(booleans bool) (all []ConfigOption) {
+	for _, option := range o.ConfigOptions {
+		if option.Type == OptionBoolean && !booleans {
+			is := "off"
+			if string(option.CurrentValue) == "true" {
+				is = "on"
+			}
+			option.Type, option.CurrentValue = OptionSelect, strictjson.Encode(is)
+			option.Options = json.RawMessage(`[{"value":"on","name":"On"},{"value":"off","name":"Off"}]`)
+		}
+		all = append(all, option)
+	}
+	for _, id := range []string{core.OptionMode, core.OptionModel} {
+		if is, known := o.Current(id); known && o.Option(id) == nil {
+			all = append(all, ConfigOption{
+				ID: id, Name: strings.ToUpper(id[:1]) + id[1:], Category: id, Type: OptionSelect, CurrentValue: strictjson.Encode(is), Options: o.choices(id),
+			})
+		}
+	}
+	return all
+}
+
+// choices returns the modes or models as those of an option.
+func (o *Offer) choices(id string) json.RawMessage {
+	type choice struct {
+		Value       string `json:"value"`
+		Name        string `json:"name"`
+		Description string `json:"description,omitempty"`
+	}
+	all := []choice{}
+	if id == core.OptionMode {
+		for _, mode := range o.Modes.AvailableModes {
+			all = append(all, choice{mode.ID, cmp.Or(mode.Name, mode.ID), mode.Description})
+		}
+		return strictjson.Encode(all)
+	}
+	for model := range strictjson.ParseValid(o.Models).Get("availableModels").Items() {
+		value, _ := model.Get("modelId").Text()
+		name, _ := model.Get("name").Text()
+		description, _ := model.Get("description").Text()
+		all = append(all, choice{value, cmp.Or(name, value), description})
+	}
+	return strictjson.Encode(all)
 }
 
 // Clone returns a copy that shares nothing that changes.

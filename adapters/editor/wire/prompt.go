@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -19,14 +18,6 @@ func (r *PromptRequest) check() error {
 		}
 	}
 	return nil
-}
-
-// PromptResponse is its result.
-type PromptResponse struct {
-	StopReason string `json:"stopReason"`
-	// Usage is sent by some agents; it is not in the schema of version 1.
-	Usage *Usage          `json:"usage,omitempty"`
-	Meta  json.RawMessage `json:"_meta,omitempty"`
 }
 
 func (r *PromptResponse) check() error { return need("stopReason", r.StopReason) }

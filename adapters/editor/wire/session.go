@@ -39,11 +39,17 @@ func windowsPath(path string) bool {
 	return len(path) > 2 && (path[1] == ':' && (path[2] == '\\' || path[2] == '/') || path[:2] == `\\`)
 }
 
-// SessionState is the result of session/new, session/load and session/resume, in which an agent
-// also makes its [Offer].
+// MethodSessionFork begins a session with what was said in another one. It is in no stable schema; its params
+// are those of session/load, its result that of session/new.
+const MethodSessionFork = "session/fork"
+
+// SessionState is the result of session/new, session/load, session/resume and session/fork, as the hub
+// answers them: an agent makes an [Offer] in it.
 type SessionState struct {
-	// SessionID is that of session/new alone.
-	SessionID string `json:"sessionId,omitempty"`
+	// SessionID is that of session/new and session/fork alone.
+	SessionID     string         `json:"sessionId,omitempty"`
+	Modes         *Modes         `json:"modes,omitempty"`
+	ConfigOptions []ConfigOption `json:"configOptions,omitempty"`
 }
 
 // MarshalJSON writes the members of the kind of server, all of which are required.

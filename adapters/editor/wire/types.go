@@ -205,7 +205,8 @@ type InitializeRequest struct {
 	ClientCapabilities ClientCapabilities `json:"clientCapabilities"`
 	// Information about the Client name and version sent to the Agent.
 	ClientInfo *Implementation `json:"clientInfo,omitempty"`
-	Meta       json.RawMessage `json:"_meta,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // InitializeResponse: Response to the `initialize` method.
@@ -218,7 +219,8 @@ type InitializeResponse struct {
 	AuthMethods []AuthMethod `json:"authMethods"`
 	// Information about the Agent name and version sent to the Client.
 	AgentInfo *Implementation `json:"agentInfo,omitempty"`
-	Meta      json.RawMessage `json:"_meta,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // Implementation: Metadata about the implementation of the client or agent. Describes the name and version of an ACP implementation, with an optional title for UI representation.
@@ -228,8 +230,9 @@ type Implementation struct {
 	// Intended for UI and end-user contexts and optimized to be human-readable and easily understood.
 	Title string `json:"title,omitempty"`
 	// Version of the implementation. Can be displayed to the user or used for debugging or metrics purposes. (e.g. "1.0.0").
-	Version string          `json:"version"`
-	Meta    json.RawMessage `json:"_meta,omitempty"`
+	Version string `json:"version"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // ClientCapabilities: Capabilities supported by the client.
@@ -244,7 +247,8 @@ type ClientCapabilities struct {
 	Auth json.RawMessage `json:"auth,omitempty"`
 	// Elicitation capabilities supported by the client. Determines which elicitation modes the agent may use.
 	Elicitation *ElicitationKind `json:"elicitation,omitempty"`
-	Meta        json.RawMessage  `json:"_meta,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // FileSystem: File system capabilities that a client may support.
@@ -252,8 +256,9 @@ type FileSystem struct {
 	// Whether the Client supports `fs/read_text_file` requests.
 	ReadTextFile bool `json:"readTextFile"`
 	// Whether the Client supports `fs/write_text_file` requests.
-	WriteTextFile bool            `json:"writeTextFile"`
-	Meta          json.RawMessage `json:"_meta,omitempty"`
+	WriteTextFile bool `json:"writeTextFile"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // ElicitationKind: Elicitation capabilities supported by the client.
@@ -261,7 +266,8 @@ type ElicitationKind struct {
 	// Whether the client supports form-based elicitation.
 	Form *Empty `json:"form,omitempty"`
 	// Whether the client supports URL-based elicitation.
-	URL  *Empty          `json:"url,omitempty"`
+	URL *Empty `json:"url,omitempty"`
+
 	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
@@ -272,15 +278,17 @@ type ClientSession struct {
 	// Config option capabilities supported by the client.
 	ConfigOptions *ClientOptions `json:"configOptions,omitempty"`
 	// Support for live user-facing `notice` session updates.
-	Notices *Empty          `json:"notices,omitempty"`
-	Meta    json.RawMessage `json:"_meta,omitempty"`
+	Notices *Empty `json:"notices,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // ClientOptions: Session configuration option capabilities supported by the client.
 type ClientOptions struct {
 	// Whether the client supports boolean session configuration options.
-	Boolean *Empty          `json:"boolean,omitempty"`
-	Meta    json.RawMessage `json:"_meta,omitempty"`
+	Boolean *Empty `json:"boolean,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // AgentCapabilities: Capabilities supported by the agent.
@@ -295,6 +303,7 @@ type AgentCapabilities struct {
 	SessionCapabilities SessionCapabilities `json:"sessionCapabilities"`
 	// Authentication-related capabilities supported by the agent.
 	Auth json.RawMessage `json:"auth,omitempty"`
+
 	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
@@ -305,8 +314,9 @@ type PromptCapabilities struct {
 	// Agent supports `audio` content blocks.
 	Audio bool `json:"audio"`
 	// Agent supports embedded context in `session/prompt` requests.
-	EmbeddedContext bool            `json:"embeddedContext"`
-	Meta            json.RawMessage `json:"_meta,omitempty"`
+	EmbeddedContext bool `json:"embeddedContext"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // MCPCapabilities: MCP capabilities supported by the agent
@@ -314,7 +324,8 @@ type MCPCapabilities struct {
 	// Agent supports `http` MCP servers.
 	HTTP bool `json:"http"`
 	// Agent supports `sse` MCP servers.
-	SSE  bool            `json:"sse"`
+	SSE bool `json:"sse"`
+
 	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
@@ -330,6 +341,7 @@ type SessionCapabilities struct {
 	Resume *Empty `json:"resume,omitempty"`
 	// Whether the agent supports `session/close`.
 	Close *Empty          `json:"close,omitempty"`
+	Fork  *Empty          `json:"fork,omitempty"`
 	Meta  json.RawMessage `json:"_meta,omitempty"`
 }
 
@@ -345,15 +357,17 @@ type AuthMethod struct {
 	// Additional arguments to append to the configured agent invocation for terminal auth.
 	Args []string `json:"args,omitempty"`
 	// Additional environment variables to set on the configured agent invocation for terminal auth. These values override same-named variables in the base launch configuration.
-	Env  map[string]string `json:"env,omitempty"`
-	Meta json.RawMessage   `json:"_meta,omitempty"`
+	Env map[string]string `json:"env,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // AuthenticateRequest: Request parameters for the authenticate method.
 type AuthenticateRequest struct {
 	// The ID of the authentication method to use. Must be one of the methods advertised in the initialize response.
-	MethodID string          `json:"methodId"`
-	Meta     json.RawMessage `json:"_meta,omitempty"`
+	MethodID string `json:"methodId"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // NewSessionRequest: Request parameters for creating a new session.
@@ -363,8 +377,9 @@ type NewSessionRequest struct {
 	// Additional workspace roots for this session. Each path must be absolute.
 	AdditionalDirectories []string `json:"additionalDirectories,omitempty"`
 	// List of MCP (Model Context Protocol) servers the agent should connect to.
-	MCPServers []MCPServer     `json:"mcpServers"`
-	Meta       json.RawMessage `json:"_meta,omitempty"`
+	MCPServers []MCPServer `json:"mcpServers"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // MCPServer: Configuration for connecting to an MCP (Model Context Protocol) server.
@@ -381,7 +396,8 @@ type MCPServer struct {
 	// Command-line arguments to pass to the MCP server.
 	Args []string `json:"args,omitempty"`
 	// Environment variables to set when launching the MCP server.
-	Env  []Variable      `json:"env,omitempty"`
+	Env []Variable `json:"env,omitempty"`
+
 	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
@@ -390,15 +406,17 @@ type Variable struct {
 	// The name of the environment variable.
 	Name string `json:"name"`
 	// The value to set for the environment variable.
-	Value string          `json:"value"`
-	Meta  json.RawMessage `json:"_meta,omitempty"`
+	Value string `json:"value"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // SessionRequest: Request parameters for closing an active session.
 type SessionRequest struct {
 	// The ID of the session to close.
-	SessionID string          `json:"sessionId"`
-	Meta      json.RawMessage `json:"_meta,omitempty"`
+	SessionID string `json:"sessionId"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // ListSessionsRequest: Request parameters for listing existing sessions.
@@ -406,8 +424,9 @@ type ListSessionsRequest struct {
 	// Filter sessions by working directory. Must be an absolute path.
 	CWD string `json:"cwd,omitempty"`
 	// Opaque cursor token from a previous response's nextCursor field for cursor-based pagination
-	Cursor string          `json:"cursor,omitempty"`
-	Meta   json.RawMessage `json:"_meta,omitempty"`
+	Cursor string `json:"cursor,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // ListSessionsResponse: Response from listing sessions.
@@ -415,8 +434,9 @@ type ListSessionsResponse struct {
 	// Array of session information objects
 	Sessions []SessionInfo `json:"sessions"`
 	// Opaque cursor token. If present, pass this in the next request's cursor parameter to fetch the next page. If absent, there are no more results.
-	NextCursor string          `json:"nextCursor,omitempty"`
-	Meta       json.RawMessage `json:"_meta,omitempty"`
+	NextCursor string `json:"nextCursor,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // SessionInfo: Information about a session returned by session/list
@@ -430,8 +450,9 @@ type SessionInfo struct {
 	// Human-readable title for the session
 	Title string `json:"title,omitempty"`
 	// ISO 8601 timestamp of last activity
-	UpdatedAt string          `json:"updatedAt,omitempty"`
-	Meta      json.RawMessage `json:"_meta,omitempty"`
+	UpdatedAt string `json:"updatedAt,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // Modes: The set of modes and the one currently active.
@@ -439,8 +460,9 @@ type Modes struct {
 	// The current mode the Agent is in.
 	CurrentModeID string `json:"currentModeId"`
 	// The set of modes that the Agent can operate in
-	AvailableModes []Mode          `json:"availableModes"`
-	Meta           json.RawMessage `json:"_meta,omitempty"`
+	AvailableModes []Mode `json:"availableModes"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // Mode: A mode the agent can operate in.
@@ -450,8 +472,9 @@ type Mode struct {
 	// Human-readable name shown for this protocol object.
 	Name string `json:"name"`
 	// Optional human-readable details shown with this protocol object.
-	Description string          `json:"description,omitempty"`
-	Meta        json.RawMessage `json:"_meta,omitempty"`
+	Description string `json:"description,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // ConfigOption: A session configuration option selector and its current state.
@@ -469,7 +492,8 @@ type ConfigOption struct {
 	CurrentValue json.RawMessage `json:"currentValue"`
 	// The set of selectable options.
 	Options json.RawMessage `json:"options,omitempty"`
-	Meta    json.RawMessage `json:"_meta,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // SetMode: Request parameters for setting a session mode.
@@ -477,8 +501,9 @@ type SetMode struct {
 	// The ID of the session to set the mode for.
 	SessionID string `json:"sessionId"`
 	// The ID of the mode to set.
-	ModeID string          `json:"modeId"`
-	Meta   json.RawMessage `json:"_meta,omitempty"`
+	ModeID string `json:"modeId"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // SetConfigOption: Request parameters for setting a session configuration option.
@@ -490,7 +515,8 @@ type SetConfigOption struct {
 	Type     string `json:"type,omitempty"`
 	// The value ID.
 	Value json.RawMessage `json:"value"`
-	Meta  json.RawMessage `json:"_meta,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // PromptRequest: Request parameters for sending a user prompt to the agent.
@@ -498,8 +524,17 @@ type PromptRequest struct {
 	// The ID of the session to send this user message to
 	SessionID string `json:"sessionId"`
 	// The blocks of content that compose the user's message.
-	Prompt []Block         `json:"prompt"`
-	Meta   json.RawMessage `json:"_meta,omitempty"`
+	Prompt []Block `json:"prompt"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
+}
+
+// PromptResponse: Response from processing a user prompt.
+type PromptResponse struct {
+	// Indicates why the agent stopped processing the turn.
+	StopReason string          `json:"stopReason"`
+	Usage      *Usage          `json:"usage,omitempty"`
+	Meta       json.RawMessage `json:"_meta,omitempty"`
 }
 
 // Block: Content blocks represent displayable information in the Agent Client Protocol.
@@ -524,8 +559,9 @@ type Block struct {
 	// Optional display title for end-user UI.
 	Title string `json:"title,omitempty"`
 	// Embedded resource payload, either text or binary data.
-	Resource *Resource       `json:"resource,omitempty"`
-	Meta     json.RawMessage `json:"_meta,omitempty"`
+	Resource *Resource `json:"resource,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // Resource: Resource content that can be embedded in a message.
@@ -537,7 +573,8 @@ type Resource struct {
 	// URI associated with this resource or media payload.
 	URI string `json:"uri"`
 	// Base64-encoded bytes for a binary resource payload.
-	Blob []byte          `json:"blob,omitempty"`
+	Blob []byte `json:"blob,omitempty"`
+
 	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
@@ -561,7 +598,8 @@ type ToolCall struct {
 	RawInput json.RawMessage `json:"rawInput,omitempty"`
 	// Raw output returned by the tool.
 	RawOutput json.RawMessage `json:"rawOutput,omitempty"`
-	Meta      json.RawMessage `json:"_meta,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // ToolContent: Content produced by a tool call.
@@ -576,8 +614,9 @@ type ToolContent struct {
 	// The new content after modification.
 	NewText *string `json:"newText,omitempty"`
 	// Identifier of the terminal instance to embed in the content stream.
-	TerminalID string          `json:"terminalId,omitempty"`
-	Meta       json.RawMessage `json:"_meta,omitempty"`
+	TerminalID string `json:"terminalId,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // Location: A file location being accessed or modified by a tool.
@@ -585,7 +624,8 @@ type Location struct {
 	// The absolute file path being accessed or modified.
 	Path string `json:"path"`
 	// Optional 1-based line number within the file.
-	Line int             `json:"line,omitempty"`
+	Line int `json:"line,omitempty"`
+
 	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
@@ -596,8 +636,9 @@ type Notice struct {
 	// Required non-empty plain-text title that can stand alone.
 	Title string `json:"title"`
 	// Optional plain-text detail or guidance.
-	Description string          `json:"description,omitempty"`
-	Meta        json.RawMessage `json:"_meta,omitempty"`
+	Description string `json:"description,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // CompactionUpdate: A context compaction upsert. The first notification fixes the compaction's timeline position. Later updates with the same ID patch that entity in place. Agents MUST only send this update when the Client advertised the `session.compaction` Client capability.
@@ -609,8 +650,9 @@ type CompactionUpdate struct {
 	// Complete replacement user-displayable summary content for the compaction.
 	Summary []Block `json:"summary,omitempty"`
 	// Human-readable error details for the compaction.
-	Error string          `json:"error,omitempty"`
-	Meta  json.RawMessage `json:"_meta,omitempty"`
+	Error string `json:"error,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // PermissionRequest: Request for user permission to execute a tool call.
@@ -621,7 +663,8 @@ type PermissionRequest struct {
 	ToolCall ToolCall `json:"toolCall"`
 	// Available permission options for the user to choose from.
 	Options []PermissionOption `json:"options"`
-	Meta    json.RawMessage    `json:"_meta,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // PermissionOption: An option presented to the user when requesting permission.
@@ -631,7 +674,8 @@ type PermissionOption struct {
 	// Human-readable label to display to the user.
 	Name string `json:"name"`
 	// Hint about the nature of this permission option.
-	Kind string          `json:"kind"`
+	Kind string `json:"kind"`
+
 	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
@@ -639,15 +683,17 @@ type PermissionOption struct {
 type PermissionResponse struct {
 	// The user's decision on the permission request.
 	Outcome PermissionOutcome `json:"outcome"`
-	Meta    json.RawMessage   `json:"_meta,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // PermissionOutcome: The outcome of a permission request.
 type PermissionOutcome struct {
 	Outcome string `json:"outcome"`
 	// The ID of the option the user selected.
-	OptionID string          `json:"optionId,omitempty"`
-	Meta     json.RawMessage `json:"_meta,omitempty"`
+	OptionID string `json:"optionId,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // ElicitationRequest: Request from the agent to elicit structured user input.
@@ -666,7 +712,8 @@ type ElicitationRequest struct {
 	// The unique identifier for this elicitation.
 	ElicitationID string `json:"elicitationId,omitempty"`
 	// The URL to direct the user to.
-	URL  string          `json:"url,omitempty"`
+	URL string `json:"url,omitempty"`
+
 	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
@@ -675,19 +722,22 @@ type ElicitationResponse struct {
 	Action string `json:"action"`
 	// The user-provided content, if any, as an object matching the requested schema.
 	Content json.RawMessage `json:"content,omitempty"`
-	Meta    json.RawMessage `json:"_meta,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // ElicitationComplete: Notification sent by the agent when a URL-based elicitation is complete.
 type ElicitationComplete struct {
 	// The ID of the elicitation that completed.
-	ElicitationID string          `json:"elicitationId"`
-	Meta          json.RawMessage `json:"_meta,omitempty"`
+	ElicitationID string `json:"elicitationId"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 // CancelRequest: Notification to cancel an ongoing request.
 type CancelRequest struct {
 	// The ID of the request to cancel.
 	RequestID json.RawMessage `json:"requestId"`
-	Meta      json.RawMessage `json:"_meta,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
