@@ -158,6 +158,11 @@ func (s *schema) typeOf(p property) string {
 			return "*Empty" // its presence declares a capability
 		}
 	}
+	return s.plain(d)
+}
+
+// plain returns the type of what is no struct.
+func (s *schema) plain(d def) string {
 	switch {
 	case d.is("string"), len(d.variants()) > 0 && !slices.ContainsFunc(d.variants(), func(v def) bool { return v.Type != "string" }):
 		return "string"

@@ -188,6 +188,12 @@ func TestPublishedAgentsAreAgentsOfTheHub(t *testing.T) {
 					t.Errorf("got the version %q (%v), want %s", info.Version, err, known.Version())
 				}
 			}
+			if e.Mode != "" {
+				var modes struct{ CurrentModeID string }
+				if err := json.Unmarshal(card.Metadata["modes"], &modes); err != nil || modes.CurrentModeID != e.Mode {
+					t.Errorf("got the mode %q (%v) in the card, want %s", modes.CurrentModeID, err, e.Mode)
+				}
+			}
 			if a.tool != "" {
 				a.writes(t, h, ask, filepath.Join(e.Dir, "made.txt"), true)
 				a.writes(t, h, ask, filepath.Join(e.Dir, "made.txt"), false)
@@ -295,8 +301,8 @@ func joins(t *testing.T, h *testHub, e config.Agent) {
 	for _, v := range e.Env {
 		args = append(args, "--env", v)
 	}
-	for _, o := range e.Options {
-		args = append(args, "--option", o)
+	for name, value := range e.Set() {
+		args = append(args, "--option", name+"="+value)
 	}
 	cmd := program(t, append(append(args, "--"), e.Command...)...)
 	cmd.Dir, cmd.Stderr = e.Dir, t.Output()

@@ -118,6 +118,42 @@ func TestAnAgentOfTheEditorSDKIsAnAgentOfTheHub(t *testing.T) {
 		t.Errorf("got %s with %q, want it cancelled after what was left", a.End, a.Text)
 	}
 
+	// What a task wants is set for it alone; the SDK checks the messages by its own schema.
+	for _, c := range []struct {
+		options core.Options
+		want    string
+	}{
+		{core.Options{"mode": "plan", "model": "big", "web": "on"}, "mode=plan model=big web=true"},
+		{nil, "mode=auto model=small web=false"},
+	} {
+		key = h.key()
+		asked, err := user.Open(core.Request{To: core.ToAgent("ed"), Thread: "set", Content: "set " + key, Options: c.options}, hub.OpenOptions{Unwatched: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.end(t, key)
+		if a := asked.Answer(); a.Text != c.want {
+			t.Errorf("%v: got %q (%v), want the session set to %s", c.options, a.Text, a.Fault, c.want)
+		}
+	}
+	if code, out, stderr := h.run(t, "agents", "ed"); code != 0 || !strings.Contains(strings.Join(strings.Fields(out), " "), "OPTION IS MAY BE model small small, big web false true, false mode auto auto, plan") {
+		t.Errorf("agents ed: got %d, %s and %s, want what it can be set to", code, out, stderr)
+	}
+	key = h.key()
+	if code, out, stderr := h.run(t, "ask", "ed", "set "+key, "--option", "speed=1"); code == 0 || !strings.Contains(stderr, `the agent has no option "speed": it has model, web, mode`) {
+		t.Errorf("an option that it does not have: got %d, %s and %s", code, out, stderr)
+	}
+	key = h.key()
+	steered := ask("", "more "+key)
+	h.await(t, key+" text")
+	if code, out, stderr := h.run(t, "inject", string(steered.ID()), "the rest"); code != 0 {
+		t.Errorf("inject: got %d, %s and %s, want it taken", code, out, stderr)
+	}
+	h.end(t, key)
+	if a := steered.Answer(); a.Text != "so far and [local] the rest" {
+		t.Errorf("got %q (%v), want the context in the answer", a.Text, a.Fault)
+	}
+
 	key = h.key()
 	noisy := ask("", "garbage "+key)
 	h.end(t, key)

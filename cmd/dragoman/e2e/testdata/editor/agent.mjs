@@ -4,16 +4,40 @@ import { Readable, Writable } from 'node:stream';
 
 const methods = acp.methods;
 const cancelled = new Map(); // what ends a turn that waits, by session
+const steered = new Map(); // who waits for more context, by session
+const set = new Map(); // what a session is set to
 let sessions = 0;
+
+const optionsOf = (sessionId) => [
+  { id: 'model', name: 'Model', category: 'model', type: 'select', currentValue: set.get(sessionId).model, options: [{ value: 'small', name: 'Small' }, { value: 'big', name: 'Big' }] },
+  { id: 'web', name: 'Web', type: 'boolean', currentValue: set.get(sessionId).web },
+];
+const offerOf = (sessionId) => {
+  if (!set.has(sessionId)) set.set(sessionId, { mode: 'auto', model: 'small', web: false });
+  return { modes: { currentModeId: set.get(sessionId).mode, availableModes: [{ id: 'auto', name: 'Auto' }, { id: 'plan', name: 'Plan' }] }, configOptions: optionsOf(sessionId) };
+};
 console.error('the agent begins');
 
 const agent = acp.agent({ name: 'sdk-agent', version: '0' });
 agent
-  .onRequest(methods.agent.initialize, async () => ({ protocolVersion: 1, agentCapabilities: { loadSession: true }, authMethods: [] }))
-  .onRequest(methods.agent.session.new, async () => ({ sessionId: `s${++sessions}` }))
+  .onRequest(methods.agent.initialize, async () => ({ protocolVersion: 1, agentCapabilities: { loadSession: true }, authMethods: [], _meta: { steering: { supported: true } } }))
+  .onRequest(methods.agent.session.new, async () => ({ sessionId: `s${++sessions}`, ...offerOf(`s${sessions}`) }))
+  .onRequest(methods.agent.session.setMode, async (c) => {
+    set.get(c.params.sessionId).mode = c.params.modeId;
+    return {};
+  })
+  .onRequest(methods.agent.session.setConfigOption, async (c) => {
+    set.get(c.params.sessionId)[c.params.configId] = c.params.value;
+    return { configOptions: optionsOf(c.params.sessionId) };
+  })
+  .onRequest('_session/steering', (params) => params, async (c) => {
+    const take = steered.get(c.params.sessionId);
+    take?.(c.params.prompt[0].text);
+    return take ? { outcome: 'injected' } : { outcome: 'promptRequired', reason: 'noRunningTurn' };
+  })
   .onRequest(methods.agent.session.load, async (c) => {
     await c.client.notify(methods.client.session.update, { sessionId: c.params.sessionId, update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'REPLAYED' } } });
-    return {};
+    return offerOf(c.params.sessionId);
   })
   .onNotification(methods.agent.session.cancel, async (c) => cancelled.get(c.params.sessionId)?.())
   .onRequest(methods.agent.session.prompt, async (c) => {
@@ -45,6 +69,15 @@ agent
         await end;
         await say(', what was left');
         return { stopReason: 'cancelled' };
+      }
+      case 'set':
+        await say(Object.entries(set.get(sessionId)).map(([name, value]) => `${name}=${value}`).join(' '));
+        return { stopReason: 'end_turn' };
+      case 'more': {
+        const more = new Promise((resolve) => steered.set(sessionId, resolve));
+        await say('so far');
+        await say(` and ${await more}`);
+        return { stopReason: 'end_turn' };
       }
       case 'garbage':
         process.stdout.write('Debugger attached.\n{"jsonrpc":"2.0","id":4711,"result":{}}\n');
