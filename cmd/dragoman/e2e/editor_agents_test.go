@@ -28,6 +28,8 @@ type publishedAgent struct {
 	custom      bool
 	// shows is what the person who approves sees beside the name of the file.
 	shows string
+	// steers says that it takes context while it works.
+	steers bool
 }
 
 // madeText is what is in the file that is written.
@@ -38,7 +40,7 @@ var publishedAgents = map[string]publishedAgent{
 	"claude": {
 		keys: []string{"ANTHROPIC_API_KEY=x", "ANTHROPIC_BASE_URL=$URL"},
 		env:  []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
-		tool: "Write", input: `{"file_path":"$DIR/made.txt","content":"made by the model\n"}`, shows: madeText,
+		tool: "Write", input: `{"file_path":"$DIR/made.txt","content":"made by the model\n"}`, shows: madeText, steers: true,
 	},
 	"codex": {
 		keys: []string{"OPENAI_API_KEY=x"},
@@ -50,7 +52,7 @@ base_url = "$URL/v1"
 wire_api = "responses"
 env_key = "OPENAI_API_KEY"
 `},
-		tool: "apply_patch", input: "*** Begin Patch\n*** Add File: made.txt\n+made by the model\n*** End Patch\n", custom: true, shows: "made.txt",
+		tool: "apply_patch", input: "*** Begin Patch\n*** Add File: made.txt\n+made by the model\n*** End Patch\n", custom: true, shows: "made.txt", steers: true,
 	},
 	"gemini": {
 		npm:   []string{"--omit=optional", "--ignore-scripts"},
@@ -189,10 +191,10 @@ func TestPublishedAgentsAreAgentsOfTheHub(t *testing.T) {
 				}
 			}
 			if e.Mode != "" {
-				var modes struct{ CurrentModeID string }
-				if err := json.Unmarshal(card.Metadata["modes"], &modes); err != nil || modes.CurrentModeID != e.Mode {
-					t.Errorf("got the mode %q (%v) in the card, want %s", modes.CurrentModeID, err, e.Mode)
-				}
+				a.isSet(t, h, e, card.Metadata["modes"])
+			}
+			if a.steers {
+				steers(t, h, ask, model)
 			}
 			if a.tool != "" {
 				a.writes(t, h, ask, filepath.Join(e.Dir, "made.txt"), true)
@@ -211,6 +213,48 @@ func TestPublishedAgentsAreAgentsOfTheHub(t *testing.T) {
 			restarts(t, e)
 			joins(t, h, e)
 		})
+	}
+}
+
+// isSet looks at the modes in the card, and sets another one for a question.
+func (a publishedAgent) isSet(t *testing.T, h *testHub, e config.Agent, told json.RawMessage) {
+	t.Helper()
+	var modes struct {
+		CurrentModeID  string
+		AvailableModes []struct{ ID string }
+	}
+	if err := json.Unmarshal(told, &modes); err != nil || modes.CurrentModeID != e.Mode || len(modes.AvailableModes) < 2 {
+		t.Fatalf("got the modes %s (%v) in the card, want %s of several", told, err, e.Mode)
+	}
+	for _, mode := range modes.AvailableModes {
+		if mode.ID == e.Mode {
+			continue
+		}
+		code, out, stderr := h.run(t, "ask", e.Name, "please hello", "--option", "mode="+mode.ID)
+		if code != 0 || strings.TrimSpace(out) != "HELLO, world!" {
+			t.Errorf("mode %s: got %d, %q and %s, want the answer", mode.ID, code, out, stderr)
+		}
+		break
+	}
+	code, _, stderr := h.run(t, "ask", e.Name, "please hello", "--option", "no-such=x")
+	if code == 0 || !strings.Contains(stderr, `the agent has no option "no-such": it has `) {
+		t.Errorf("an option that it does not have: got %d and %s", code, stderr)
+	}
+}
+
+// steers gives the agent context while its model hangs.
+func steers(t *testing.T, h *testHub, ask func(core.ThreadID, string) *task.Task, model *modelStub) {
+	t.Helper()
+	key := h.key()
+	asked := ask("", "say "+key+" please wait")
+	h.await(t, key+" text")
+	<-model.reached
+	if code, out, stderr := h.run(t, "inject", string(asked.ID()), "please hello"); code != 0 {
+		t.Errorf("inject: got %d, %s and %s, want it taken", code, out, stderr)
+	}
+	h.end(t, key)
+	if got := asked.Answer(); got.End != core.KindDone || !strings.HasSuffix(got.Text, "HELLO, world!") {
+		t.Errorf("got %s with %q (%v), want the answer to the context", got.End, got.Text, got.Fault)
 	}
 }
 
