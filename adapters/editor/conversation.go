@@ -38,6 +38,9 @@ const sessionPrefix = "editor-"
 // mostConversations is how many sessions a connection may have open.
 const mostConversations = 1024
 
+// mostSeeds bounds what the forked sessions of a connection remember of others, in bytes.
+const mostSeeds = 8 << 20
+
 // newSession begins a session.
 func (c *connection) newSession(ctx context.Context, id json.RawMessage, params strictjson.Value) *jsonrpc.Error {
 	p, fault := wire.Read[wire.NewSessionRequest](params)
@@ -69,16 +72,23 @@ func (c *connection) forkSession(_ context.Context, id json.RawMessage, params s
 		if err != nil {
 			return c.refuse(ctx, id, errorOf(err))
 		}
-		said := c.hub.Turns(ctx, c.opts.Principal, from)
+		seed, size := c.hub.Turns(ctx, c.opts.Principal, from), 0
+		for i := range seed {
+			seed[i].Task, seed[i].Written = "", nil // of another thread
+			size += seed[i].Size()
+		}
+		c.mu.Lock()
+		full := c.seeds+size > mostSeeds
+		c.mu.Unlock()
+		if full {
+			return c.refuse(ctx, id, errorOf(core.NewFault(core.CodeOverloaded, "the forked sessions of the connection remember %d bytes: close one with session/close", mostSeeds)))
+		}
 		conv, fault := c.show(core.ThreadID(sessionPrefix+core.NewID()), place{p.CWD, p.AdditionalDirectories})
 		if fault != nil {
 			return c.refuse(ctx, id, fault)
 		}
 		c.mu.Lock()
-		for _, turn := range said {
-			turn.Task, turn.Written = "", nil // of another thread
-			conv.seed = append(conv.seed, turn)
-		}
+		conv.seed, c.seeds = seed, c.seeds+size
 		if old := c.conversations[from]; old != nil {
 			conv.chosen = chosen{old.offer.Clone(), maps.Clone(old.set)}
 		}
@@ -137,6 +147,9 @@ func (c *connection) closeSession(ctx context.Context, id json.RawMessage, param
 	c.self.UnwatchQuestions(conv)
 	c.mu.Lock()
 	delete(c.conversations, conv.id)
+	for _, turn := range conv.seed {
+		c.seeds -= turn.Size()
+	}
 	c.mu.Unlock()
 	c.reply(ctx, id, struct{}{})
 	return nil

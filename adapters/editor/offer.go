@@ -29,16 +29,28 @@ func (c *connection) cardOffer() (offer wire.Offer) {
 	if len(all) != 1 || !all[0].Features.Has(core.FeatureOptions) {
 		return offer
 	}
-	said := map[string]json.RawMessage{}
+	parts := map[string]json.RawMessage{}
 	for _, name := range []string{"modes", "configOptions", "models"} {
 		if raw := all[0].Metadata[name]; strictjson.Check(raw, strictjson.Limits{}) == nil {
-			said[name] = raw
+			parts[name] = raw
 		}
 	}
-	if strictjson.ParseValid(strictjson.Encode(said)).Decode(&offer) != nil {
-		return wire.Offer{}
+	text := strictjson.Encode(parts)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if string(text) != string(c.card.text) { // sessions share what it says
+		c.card.text, c.card.offer = text, wire.Offer{}
+		if strictjson.ParseValid(text).Decode(&offer) == nil {
+			c.card.offer, _ = offer.Kept()
+		}
 	}
-	return offer
+	return c.card.offer.Clone()
+}
+
+// said is what the card of an agent says that it can be set to, and as an offer.
+type said struct {
+	text  json.RawMessage
+	offer wire.Offer
 }
 
 // state returns the result of opening a session.
@@ -160,6 +172,7 @@ func (t *turn) hear(kind string, whole json.RawMessage) (other bool) {
 	if !conv.offer.Hear(&wire.Update{Kind: kind, Whole: strictjson.ParseValid(whole)}) {
 		return false
 	}
+	conv.offer, _ = conv.offer.Kept()
 	if t.own() {
 		changed := maps.Clone(conv.set)
 		for name := range changed {

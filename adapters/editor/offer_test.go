@@ -110,6 +110,37 @@ func TestAnEditorIsToldWhatTheAgentOffersOnceThatIsKnown(t *testing.T) {
 	})
 }
 
+func TestWhatForksRememberIsBounded(t *testing.T) {
+	withHub(t, func(s *setup) {
+		c, session := s.begun(editor.Options{}, none)
+		c.prompt(2, session, "say much")
+		task := s.assigned()
+		s.say(task, core.Text{Text: strings.Repeat("x", 200<<10)}, core.Done{})
+		for c.receive().at("result") == nil {
+		}
+		fork := func() message {
+			c.send(`{"jsonrpc":"2.0","id":3,"method":"session/fork","params":{"sessionId":%q,"cwd":"/b","mcpServers":[]}}`, session)
+			return c.receive()
+		}
+		last := ""
+		for n := 0; ; n++ {
+			m := fork()
+			if m.at("error") != nil {
+				if n < 10 || n > 100 || !strings.Contains(m.text("error", "message"), "close one") {
+					t.Errorf("got %s after %d forks, want some and then none", m.raw, n)
+				}
+				break
+			}
+			last = m.text("result", "sessionId")
+		}
+		c.send(`{"jsonrpc":"2.0","id":4,"method":"session/close","params":{"sessionId":%q}}`, last)
+		c.receive()
+		if m := fork(); m.at("error") != nil {
+			t.Errorf("got %s once one was closed, want another", m.raw)
+		}
+	})
+}
+
 func TestAForkKnowsWhatWasSaidBefore(t *testing.T) {
 	withHub(t, func(s *setup) {
 		s.announces(map[string]string{"modes": modes})

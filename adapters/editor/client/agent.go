@@ -120,6 +120,7 @@ func (a *Agent) start(ctx context.Context, c *connection, ready func(agent.Profi
 		return err
 	}
 	a.use(c)
+	announce(a.opts, a.sessions.lastOffer())
 	ready(profile)
 	return nil
 }

@@ -31,16 +31,23 @@ func (s *session) offered() wire.Offer {
 	return s.offer.Clone()
 }
 
-// changeOffer changes what is known of what the session can be set to.
-func (s *session) changeOffer(change func(*wire.Offer)) {
+// changeOffer changes what is known of what the session can be set to, if change says that there is news. Of
+// an offer that is too large nothing is kept, as of an agent that does not say.
+func (c *connection) changeOffer(s *session, change func(*wire.Offer) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	change(&s.offer)
+	if !change(&s.offer) {
+		return
+	}
+	var small bool
+	if s.offer, small = s.offer.Kept(); !small {
+		c.opts.Count("editor.options_too_many")
+	}
 }
 
 // opened takes what the agent has answered of a session, and sets it to what the settings say. The error
 // is a Fault that names what the agent offers.
-func (c *connection) opened(ctx context.Context, s *session, answer strictjson.Value) error {
+func (c *connection) opened(ctx context.Context, s *session, store *sessions, answer strictjson.Value) error {
 	var offer wire.Offer
 	if err := answer.Decode(&offer); err != nil && !answer.Absent() {
 		if len(c.opts.Set) > 0 {
@@ -48,7 +55,7 @@ func (c *connection) opened(ctx context.Context, s *session, answer strictjson.V
 		}
 		offer = wire.Offer{}
 	}
-	s.changeOffer(func(o *wire.Offer) { *o = offer })
+	c.changeOffer(s, func(o *wire.Offer) bool { *o = offer; return true })
 	for _, name := range c.opts.Set.Names() {
 		err := c.set(ctx, s, name, c.opts.Set[name])
 		var f *core.Fault
@@ -59,7 +66,9 @@ func (c *connection) opened(ctx context.Context, s *session, answer strictjson.V
 			return err
 		}
 	}
-	c.announce(s)
+	if now := s.offered(); !now.IsSilent() && store.keepOffer(ctx, strictjson.Encode(now)) {
+		announce(c.opts, store.lastOffer())
+	}
 	return nil
 }
 
@@ -133,10 +142,11 @@ func (c *connection) ask(ctx context.Context, s *session, name, value, method st
 		}
 		var now wire.Offer // one choice may change what others there are
 		told := m.Result.Decode(&now) == nil && now.ConfigOptions != nil
-		s.changeOffer(func(o *wire.Offer) {
+		c.changeOffer(s, func(o *wire.Offer) bool {
 			if o.Set(name, value); told {
 				o.Replace(now.ConfigOptions)
 			}
+			return true
 		})
 	}, ignore)
 	var refused *jsonrpc.Error
@@ -150,23 +160,14 @@ func (c *connection) ask(ctx context.Context, s *session, name, value, method st
 	return err
 }
 
-// maxAnnounced bounds what the card of the agent says of what its sessions can be set to, in bytes.
-const maxAnnounced = 32 << 10
-
-// announce tells what the sessions of the agent can be set to, and what a new one is.
-func (c *connection) announce(s *session) {
-	offer := s.offered()
-	if c.opts.Announce == nil || offer.IsSilent() {
+// announce tells what the sessions of the agent can be set to, and what a new one is; nil is nothing.
+func announce(opts Options, offer json.RawMessage) {
+	if opts.Announce == nil || len(offer) == 0 {
 		return
 	}
-	all, size := map[string]json.RawMessage{}, 0
-	for name, value := range strictjson.ParseValid(strictjson.Encode(offer)).Members() {
+	all := map[string]json.RawMessage{}
+	for name, value := range strictjson.ParseValid(offer).Members() {
 		all[string(name)] = value.Clone()
-		size += len(all[string(name)])
 	}
-	if size > maxAnnounced {
-		c.opts.Count("editor.options_too_many")
-		return
-	}
-	c.opts.Announce(all)
+	opts.Announce(all)
 }

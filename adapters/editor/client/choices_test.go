@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/client"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -182,7 +183,9 @@ func TestATaskIsRefusedForAnOptionThatTheAgentDoesNotHave(t *testing.T) {
 
 func TestWhatSessionsCanBeSetToIsAnnouncedAsANewOneIs(t *testing.T) {
 	announced := make(chan map[string]json.RawMessage, 4)
+	log := &coretest.MemoryLog{}
 	edit := func(o *client.Options) {
+		o.Sessions = log
 		o.Set = core.Options{"mode": "default"}
 		o.Announce = func(all map[string]json.RawMessage) { announced <- all }
 	}
@@ -213,6 +216,13 @@ func TestWhatSessionsCanBeSetToIsAnnouncedAsANewOneIs(t *testing.T) {
 		s.wait(asked)
 		if len(announced) > 0 || s.counted("editor.options_too_many") != 1 {
 			s.Errorf("got %d announced and %d counted, want none and 1", len(announced), s.counted("editor.options_too_many"))
+		}
+		_ = stop()
+	})
+	serve(t, edit, func(s *served) { // after a restart of the hub it is known before the first session
+		_, stop := s.start(`{}`)
+		if got := string((<-announced)["modes"]); !strings.Contains(got, `"currentModeId":"default"`) {
+			s.Errorf("got the modes %s, want those of the last session", got)
 		}
 		_ = stop()
 	})

@@ -149,7 +149,7 @@ func (c *connection) onUpdate(ctx context.Context, u wire.Update, size int) {
 	t, s := c.turns[string(u.SessionID)], c.sessions[string(u.SessionID)]
 	c.mu.Unlock()
 	if s != nil {
-		s.changeOffer(func(o *wire.Offer) { o.Hear(&u) })
+		c.changeOffer(s, func(o *wire.Offer) bool { return o.Hear(&u) })
 	}
 	switch {
 	case t != nil:

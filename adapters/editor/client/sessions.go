@@ -1,8 +1,10 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 
@@ -27,6 +29,8 @@ type sessions struct {
 	loaded bool
 	all    *lru.Cache[agent.Conversation, *session]
 	idle   []*session // dropped, to be closed
+	// offer is what a new session can be set to and is, as JSON; nil if nobody knows.
+	offer json.RawMessage
 }
 
 // session is a session of the agent.
@@ -60,6 +64,8 @@ type record struct {
 	// Seen and Known are the turns that it knows: see [agent.Known].
 	Seen  core.TaskID   `json:"seen,omitempty"`
 	Known []core.TaskID `json:"known,omitempty"`
+	// Offer is what new sessions can be set to, in a record of no thread.
+	Offer json.RawMessage `json:"offer,omitempty"`
 }
 
 func newSessions(opts Options) *sessions {
@@ -83,7 +89,13 @@ func (s *sessions) load(ctx context.Context) error {
 	all := lru.New(lru.Options[agent.Conversation, *session]{Count: maxSessions})
 	err := s.log.Replay(ctx, func(_ time.Time, text []byte) bool {
 		var r record
-		if strictjson.Decode(text, strictjson.Limits{}, &r) == nil && r.Agent == s.opts.Agent && r.Thread != "" && r.Session != "" {
+		if strictjson.Decode(text, strictjson.Limits{}, &r) != nil || r.Agent != s.opts.Agent {
+			return true
+		}
+		if r.Thread == "" && len(r.Offer) > 0 {
+			s.offer = bytes.Clone(r.Offer)
+		}
+		if r.Thread != "" && r.Session != "" {
 			old := newSession(r.Conversation)
 			old.id, old.known = r.Session, agent.Known{Floor: r.Seen, After: r.Known}
 			all.Put(old.of, old)
@@ -126,9 +138,30 @@ func (s *sessions) keep(ctx context.Context, of *session) {
 	if s.log == nil || of.once {
 		return
 	}
-	if err := s.log.Append(ctx, strictjson.Encode(record{s.opts.Agent, of.of, of.id, of.known.Floor, of.known.After})); err != nil {
+	if err := s.log.Append(ctx, strictjson.Encode(record{Agent: s.opts.Agent, Conversation: of.of, Session: of.id, Seen: of.known.Floor, Known: of.known.After})); err != nil {
 		s.opts.Log.Warn("the session of a thread could not be kept: after a restart of the hub the thread begins another", "thread", of.of.Thread, "error", err)
 	}
+}
+
+// keepOffer remembers what new sessions can be set to, and reports whether that is news.
+func (s *sessions) keepOffer(ctx context.Context, offer json.RawMessage) bool {
+	s.mu.Lock()
+	known := bytes.Equal(s.offer, offer)
+	s.offer = offer
+	s.mu.Unlock()
+	if !known && s.log != nil {
+		if err := s.log.Append(ctx, strictjson.Encode(record{Agent: s.opts.Agent, Offer: offer})); err != nil {
+			s.opts.Log.Warn("what the agent offers could not be kept: after a restart of the hub it is known from its first session on", "error", err)
+		}
+	}
+	return !known
+}
+
+// lastOffer returns what keepOffer has remembered; nil for nothing.
+func (s *sessions) lastOffer() json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.offer
 }
 
 // dropped returns the sessions that were dropped for newer ones.
@@ -183,7 +216,7 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions, thre
 		lost = "the agent does not know the session any more"
 		c.forget(s)
 	case s.conn != c: // of an earlier connection
-		if lost, err = s.reopen(ctx, c, thread); lost == "" {
+		if lost, err = s.reopen(ctx, c, store, thread); lost == "" {
 			return "", err
 		}
 	case !c.has(s, s.id):
@@ -217,7 +250,7 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions, thre
 		return lost, core.NewFault(core.CodeInvalid, "the agent began a session with the id %.80q of one that is in use: each session needs an id of its own", id)
 	}
 	s.id, s.conn = id, c
-	if err := c.opened(ctx, s, result); err != nil {
+	if err := c.opened(ctx, s, store, result); err != nil {
 		c.forget(s)
 		c.endSession(ctx, id)
 		s.id, s.conn = "", nil
@@ -228,7 +261,7 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions, thre
 }
 
 // reopen continues a session of an earlier connection. It returns why it cannot.
-func (s *session) reopen(ctx context.Context, c *connection, thread core.ThreadID) (lost string, err error) {
+func (s *session) reopen(ctx context.Context, c *connection, store *sessions, thread core.ThreadID) (lost string, err error) {
 	method := ""
 	switch {
 	case c.hi.AgentCapabilities.SessionCapabilities.Resume != nil:
@@ -248,7 +281,7 @@ func (s *session) reopen(ctx context.Context, c *connection, thread core.ThreadI
 		err = replayed(ctx, repeated)
 	}
 	if err == nil {
-		if err := c.opened(ctx, s, result); err != nil {
+		if err := c.opened(ctx, s, store, result); err != nil {
 			return "", err
 		}
 		s.conn = c

@@ -171,6 +171,20 @@ func (o *Offer) choices(id string) json.RawMessage {
 	return strictjson.Encode(all)
 }
 
+// MaxOffer bounds what is kept of an offer, in bytes of JSON. A larger one counts as none.
+const MaxOffer = 32 << 10
+
+// Kept returns the offer without the memory of the messages that it comes from, and whether it is small
+// enough; else nothing.
+func (o *Offer) Kept() (Offer, bool) {
+	text := strictjson.Encode(o)
+	var kept Offer
+	if len(text) > MaxOffer || strictjson.ParseValid(text).Decode(&kept) != nil {
+		return Offer{}, false
+	}
+	return kept, true
+}
+
 // Clone returns a copy that shares nothing that changes.
 func (o *Offer) Clone() Offer {
 	c := Offer{ConfigOptions: slices.Clone(o.ConfigOptions), Models: o.Models}
