@@ -147,3 +147,18 @@ func TestAskSaysNothingOfAQueueWhileAnAgentWorks(t *testing.T) {
 		t.Errorf("got %d, %q and %q, want the answer and an empty stderr", code, out, stderr)
 	}
 }
+
+func TestACallOfASubagentIsShownBelowTheOneThatItIsAPartOf(t *testing.T) {
+	event := func(seq int, kind, body string) string {
+		return fmt.Sprintf(`{"cursor":"1.%d","seq":%d,"epoch":1,"kind":%q,"at":"2026-01-02T03:04:05Z","body":%s}`+"\n", seq, seq, kind, body)
+	}
+	events := event(1, "opened", `{"task":"t","from":{"id":"u"},"request":{"intent":"ask","to":"a","content":"x"},"hops":0}`) +
+		event(2, "tool_call", `{"id":"p","name":"Agent","input":"{}"}`) + event(3, "tool_call", `{"id":"c","name":"Read","input":"{}","parent":"p"}`) + event(4, "done", `{}`)
+	hub := fakeHub(t, map[string]string{"POST /v1/tasks": events, "GET /v1/tasks/t": `{"id":"t"}`, "GET /v1/tasks/t/events": events})
+	if code, _, stderr := run(t, "ask", "a", "x", "--thinking", hub); code != command.ExitDone || !strings.Contains(stderr, "[Agent {}]\n  [Read {}]\n") {
+		t.Errorf("ask: got %d and %q, want the call below the other", code, stderr)
+	}
+	if code, out, stderr := run(t, "tail", "t", hub); code != command.ExitDone || !strings.Contains(out, "c below p Read {}") {
+		t.Errorf("tail: got %d, %q and %q, want the id of the call above", code, out, stderr)
+	}
+}

@@ -98,16 +98,20 @@ func (p *printer) show(body core.Body) error {
 		}
 	case core.ToolCall:
 		if p.thinking {
-			below := ""
-			if b.Parent != "" { // a call of a subagent
-				below = "  "
-			}
-			p.notef("%s[%s %s]", below, visible(b.Name), visible(b.Input))
+			p.notef("%s[%s %s]", below(b), visible(b.Name), visible(b.Input))
 		}
 	case core.Done:
 		return p.done(b)
 	}
 	return nil
+}
+
+// below returns what stands before a tool call: that of a subagent is below the one that it is a part of.
+func below(c core.ToolCall) string {
+	if c.Parent == "" {
+		return ""
+	}
+	return "  "
 }
 
 // note prints a line for the person on stderr; text may have more, which are indented.

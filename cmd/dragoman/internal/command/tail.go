@@ -259,7 +259,7 @@ func summary(body core.Body) string {
 	case core.Text:
 		s = b.Text
 	case core.ToolCall:
-		s = b.ID + " " + b.Name + " " + b.Input
+		s = callOf(b) + " " + b.Name + " " + b.Input
 	case core.ToolState:
 		s = b.ID + " " + b.State.String() + " " + b.Detail
 	case core.ToolResult:
@@ -301,4 +301,12 @@ func summary(body core.Body) string {
 		s = b.Reason
 	}
 	return brief(s)
+}
+
+// callOf returns the id of a tool call, with that of the call that it is a part of.
+func callOf(b core.ToolCall) string {
+	if b.Parent == "" {
+		return b.ID
+	}
+	return b.ID + " below " + b.Parent
 }
