@@ -179,4 +179,13 @@ var phrases = []phrase{
 	{"http", "POST /mcp\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"thermometer","arguments":{},` + modern + `}}`},
 	{"http", "POST /mcp\n" + `{"jsonrpc":"2.0","id":3,"method":"tasks/cancel","params":{"taskId":"$task",` + modern + `}}`},
 	{"http", "POST /mcp\n" + `{"jsonrpc":"2.0","id":4,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"taskIds":["$task"]},` + modern + `}}`},
+
+	{"editor-agent gem", `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{},"_meta":{"steering":{"supported":true}}}}`},
+	{"editor-agent gem", `{"jsonrpc":"2.0","id":2,"result":{"sessionId":"g","modes":{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"},{"id":"plan","name":"Plan"}]}}}`},
+	{"editor-agent gem", `{"jsonrpc":"2.0","id":3,"result":{}}`},
+	{"editor-agent gem", `{"jsonrpc":"2.0","id":4,"result":{"outcome":"injected"}}`},
+	{"editor-agent gem", `{"jsonrpc":"2.0","id":4,"result":{"stopReason":"end_turn"}}`},
+	{"http", "POST /v1/tasks\n" + `{"to":"gem","content":"hello","thread":"t","options":{"mode":"plan"}}`},
+	{"editor zed", `{"jsonrpc":"2.0","id":3,"method":"session/set_mode","params":{"sessionId":"$sessionId","modeId":"plan"}}`},
+	{"editor zed", `{"jsonrpc":"2.0","id":4,"method":"session/fork","params":{"sessionId":"$sessionId","cwd":"/home/user/project","mcpServers":[]}}`},
 }
