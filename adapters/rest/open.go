@@ -138,7 +138,7 @@ func (a *api) again(c call, id core.TaskID, with core.Request) (core.Request, er
 	}
 	return core.Request{
 		Intent: r.Intent, To: r.To, Thread: r.Thread, Content: r.Content, Data: r.Data, Attachments: r.Attachments,
-		Context: r.Context, Domain: r.Domain, Priority: r.Priority, MaxTokens: r.MaxTokens, ReportBack: r.ReportBack, Deadline: with.Deadline,
+		Context: r.Context, Domain: r.Domain, Priority: r.Priority, MaxTokens: r.MaxTokens, Options: r.Options, ReportBack: r.ReportBack, Deadline: with.Deadline,
 	}, nil
 }
 
