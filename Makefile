@@ -66,8 +66,8 @@ kill: # kills and stops hubs of a cluster KILLS times (default 1,000) under load
 bench-cluster: # what a cluster of three hubs costs: questions to another hub, chunks, three hubs over one, 10,000 agents
 	go test -count=1 -timeout 0 -v -run '^TestFigures' ./cmd/dragoman/e2e -cluster.figures
 
-guides: # the published coding agents, the sample agents of the Parallax page and its published SDK, which make test-full runs too; fails where they cannot be installed
-	go test -count=1 -v -run '^TestPublishedAgents|^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman/e2e -install.required
+guides: # the published coding agents, the client acpx, the sample agents of the Parallax page and its published SDK, which make test-full runs too; fails where they cannot be installed
+	go test -count=1 -v -run '^TestPublishedAgents|^TestTheSampleAgents|^TestThePublished' ./cmd/dragoman/e2e -install.required
 
 first-run: # a first run as a new user has it, with commands and times: clone, build with cold caches, hub, Gemini CLI, question
 	go test -count=1 -timeout 30m -v -run '^TestAFirstRun' ./cmd/dragoman/e2e -first.run -install.required

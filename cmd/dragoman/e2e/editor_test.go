@@ -25,15 +25,20 @@ func TestTheDocumentedSettingsOfEditorsStartTheCommand(t *testing.T) {
 	if !found {
 		t.Fatal("the page has no section about the hub as an agent")
 	}
-	blocks := regexp.MustCompile("(?s)```(json|lua)\n(.*?)```").FindAllStringSubmatch(section, -1)
-	if len(blocks) != 4 {
-		t.Fatalf("got %d blocks of settings, want those of Zed, JetBrains and two of Neovim", len(blocks))
+	blocks := regexp.MustCompile("(?s)```(json|lua|elisp)\n(.*?)```").FindAllStringSubmatch(section, -1)
+	if len(blocks) != 5 {
+		t.Fatalf("got %d blocks of settings, want those of Zed, JetBrains, Emacs and two of Neovim", len(blocks))
 	}
 	h := newTestHub(t, nil)
 	h.startAgent(t, coven.Name, "coder", 1)
 	for _, block := range blocks {
 		var words []string
-		if block[1] == "json" {
+		switch block[1] {
+		case "elisp":
+			for _, word := range regexp.MustCompile(`"([^"]*)"`).FindAllStringSubmatch(block[2], -1) {
+				words = append(words, word[1])
+			}
+		case "json":
 			var settings struct {
 				Servers map[string]struct {
 					Type, Command string
@@ -49,7 +54,7 @@ func TestTheDocumentedSettingsOfEditorsStartTheCommand(t *testing.T) {
 			for _, s := range settings.Servers {
 				words = append([]string{s.Command}, s.Args...)
 			}
-		} else {
+		default:
 			words = luaCommand(t, block[2])
 		}
 		if want := []string{"dragoman", "editor", "--agent", "coder"}; !slices.Equal(words, want) {

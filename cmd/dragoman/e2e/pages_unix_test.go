@@ -36,6 +36,7 @@ var stages = map[string]pageStage{
 	},
 	"README.md":            standingIn("editoragent.py", "claude-agent-acp"),
 	"howto/claude-code.md": standingIn("editoragent.py", "claude-agent-acp"),
+	"howto/editors.md":     withAcpx,
 	"howto/install.md":     withRelease,
 	"howto/gemini-cli.md":  standingIn("editoragent.py", "gemini"),
 	"howto/mcp-server.md":  standingIn("mcpserver.py", "npx"),
@@ -130,6 +131,13 @@ func withRelease(t *testing.T, dir, _ string) {
 	if said, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
+}
+
+// withAcpx is the stage of a page on which acpx asks an agent.
+func withAcpx(t *testing.T, dir, tools string) {
+	t.Helper()
+	writeScript(t, filepath.Join(tools, "acpx"), "exec '"+strings.Join(installAcpx(t), "' '")+"' \"$@\"")
+	standingIn("editoragent.py", "gemini")(t, dir, tools)
 }
 
 // needing returns the stage of a page that needs programs which are usually there.
