@@ -36,12 +36,15 @@ var stages = map[string]pageStage{
 	},
 	"README.md":            standingIn("editoragent.py", "claude-agent-acp"),
 	"howto/claude-code.md": standingIn("editoragent.py", "claude-agent-acp"),
+	"howto/codex.md":       standingIn("editoragent.py", "codex-acp"),
 	"howto/editors.md":     withAcpx,
 	"howto/install.md":     withRelease,
 	"howto/gemini-cli.md":  standingIn("editoragent.py", "gemini"),
 	"howto/mcp-server.md":  standingIn("mcpserver.py", "npx"),
+	"howto/opencode.md":    standingIn("editoragent.py", "opencode"),
 	"howto/parallax.md":    needing("curl"),
 	"howto/pi.md":          standingIn("pi.py", "pi"),
+	"howto/qwen-code.md":   standingIn("editoragent.py", "qwen"),
 	"howto/tls.md":         needing("openssl", "curl"),
 }
 
@@ -149,7 +152,7 @@ func needing(programs ...string) pageStage {
 }
 
 // standingIn returns the stage of a page with a program that is not installed here: a script of
-// testdata/pages that speaks its protocol takes its name.
+// testdata/pages that speaks its protocol takes its name, and gets that as STANDS_FOR.
 func standingIn(name, program string) pageStage {
 	return func(t *testing.T, _, tools string) {
 		t.Helper()
@@ -158,7 +161,7 @@ func standingIn(name, program string) pageStage {
 		if err != nil {
 			t.Fatal(err)
 		}
-		writeScript(t, filepath.Join(tools, program), "exec python3 '"+path+"' \"$@\"")
+		writeScript(t, filepath.Join(tools, program), "exec env STANDS_FOR="+program+" python3 '"+path+"' \"$@\"")
 	}
 }
 

@@ -1,10 +1,19 @@
-"""Stands in for an agent of the editors' Agent Client Protocol, such as Gemini CLI or Claude Code.
+"""Stands in for an agent of the editors' Agent Client Protocol: for that whose program is STANDS_FOR.
 
-It says the prompt in capitals; if asked to write, it writes hello.txt, in the mode default after it has asked
-for permission. As Claude Code, it starts in the mode auto.
+It says the prompt in capitals; if asked to write, it writes hello.txt, after it has asked for permission where
+its mode, or the opencode.json of its directory, says so.
 """
 import json
+import os
 import sys
+
+MODES = {  # the one in which it starts comes first, and whether it asks
+    "claude-agent-acp": {"auto": False, "default": True},
+    "codex-acp": {"agent": False, "read-only": True},
+    "gemini": {"default": True},
+    "opencode": {"build": False},
+    "qwen": {"auto": False, "default": True},
+}[os.environ["STANDS_FOR"]]
 
 modes = {}  # by session
 asked = {}  # the prompt that waits, by the id of the request for permission
@@ -23,10 +32,14 @@ def finish(prompt, session, text):
     send(id=prompt, result={"stopReason": "end_turn"})
 
 
+def configured():
+    return os.path.exists("opencode.json") and json.load(open("opencode.json"))["permission"]["edit"] == "ask"
+
+
 def begin(prompt, session, text):
     if "rite" not in text:
         return finish(prompt, session, text.upper())
-    if modes[session] == "auto":
+    if not MODES[modes[session]] and not configured():
         open("hello.txt", "w").write("hello\n")
         return finish(prompt, session, "Written.")
     update(session, sessionUpdate="tool_call", toolCallId="t", title="Write hello.txt", kind="edit", rawInput={"path": "hello.txt"})
@@ -42,9 +55,9 @@ for line in sys.stdin:
         send(id=message["id"], result={"protocolVersion": 1, "agentCapabilities": {}, "authMethods": []})
     elif method == "session/new":
         session = "s%s" % message["id"]
-        modes[session] = "auto"
-        available = [{"id": k, "name": k} for k in ("default", "auto")]
-        send(id=message["id"], result={"sessionId": session, "modes": {"currentModeId": "auto", "availableModes": available}})
+        modes[session] = next(iter(MODES))
+        available = [{"id": k, "name": k} for k in MODES]
+        send(id=message["id"], result={"sessionId": session, "modes": {"currentModeId": modes[session], "availableModes": available}})
     elif method == "session/set_mode":
         modes[params["sessionId"]] = params["modeId"]
         send(id=message["id"], result={})
