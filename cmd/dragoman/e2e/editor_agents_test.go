@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/preset"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -23,24 +24,34 @@ type publishedAgent struct {
 	keys  []string          // variables that it is added with
 	env   []string          // and others
 	files map[string]string // below HOME; $URL stands for the address of the model
-	// tool and input are how the model writes made.txt, for those that ask before; $DIR stands for the working directory.
-	tool, input string
-	custom      bool
+	// write is how the model writes made.txt, for those that ask before; $DIR stands for the working directory.
+	write toolUse
 	// shows is what the person who approves sees beside the name of the file.
 	shows string
 	// steers says that it takes context while it works.
 	steers bool
+	// ask is how the model asks people whether it is to be ochre or mauve, with these options of the agent; field is
+	// that of the answer. silent says why an agent has no such question.
+	ask     toolUse
+	options core.Options
+	field   string
+	silent  string
 }
 
 // madeText is what is in the file that is written.
 const madeText = "made by the model"
 
+// colours is a question, as the tools of agents have it.
+const colours = `"header":"Colour","question":"Which colour?","options":[{"label":"ochre","description":"a warm one"},{"label":"mauve","description":"a cold one"}]`
+
 // publishedAgents are the agents of [preset.Agents] that npm has, by their names. They have no model but a stub.
 var publishedAgents = map[string]publishedAgent{
 	"claude": {
-		keys: []string{"ANTHROPIC_API_KEY=x", "ANTHROPIC_BASE_URL=$URL"},
-		env:  []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
-		tool: "Write", input: `{"file_path":"$DIR/made.txt","content":"made by the model\n"}`, shows: madeText, steers: true,
+		keys:  []string{"ANTHROPIC_API_KEY=x", "ANTHROPIC_BASE_URL=$URL"},
+		env:   []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
+		write: toolUse{name: "Write", input: `{"file_path":"$DIR/made.txt","content":"made by the model\n"}`}, shows: madeText,
+		ask:   toolUse{name: "AskUserQuestion", input: `{"questions":[{"multiSelect":false,` + colours + `}]}`},
+		field: "question_0", steers: true,
 	},
 	"codex": {
 		keys: []string{"OPENAI_API_KEY=x"},
@@ -52,17 +63,21 @@ base_url = "$URL/v1"
 wire_api = "responses"
 env_key = "OPENAI_API_KEY"
 `},
-		tool: "apply_patch", input: "*** Begin Patch\n*** Add File: made.txt\n+made by the model\n*** End Patch\n", custom: true, shows: "made.txt", steers: true,
+		write: toolUse{name: "apply_patch", input: "*** Begin Patch\n*** Add File: made.txt\n+made by the model\n*** End Patch\n", custom: true}, shows: "made.txt",
+		ask:     toolUse{name: "request_user_input", input: `{"questions":[{"id":"colour",` + colours + `}]}`},
+		options: core.Options{"collaboration_mode": "plan"}, field: "colour", steers: true,
 	},
 	"gemini": {
 		npm:   []string{"--omit=optional", "--ignore-scripts"},
 		keys:  []string{"GEMINI_API_KEY=x", "GOOGLE_GEMINI_BASE_URL=$URL"},
 		files: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}`},
-		tool:  "write_file", input: `{"file_path":"made.txt","content":"made by the model\n"}`, shows: "+" + madeText,
+		write: toolUse{name: "write_file", input: `{"file_path":"made.txt","content":"made by the model\n"}`}, shows: "+" + madeText,
+		silent: "it offers the model no such tool",
 	},
 	"opencode": {
 		files: map[string]string{".config/opencode/opencode.json": `{"autoupdate":false,"model":"stub/stub","provider":{"stub":{"npm":"@ai-sdk/openai-compatible","name":"Stub","options":{"baseURL":"$URL/v1","apiKey":"x"},"models":{"stub":{"name":"Stub","tool_call":true}}}},"permission":{"edit":"ask","bash":"ask"}}`},
-		tool:  "write", input: `{"filePath":"$DIR/made.txt","content":"made by the model\n"}`, shows: madeText,
+		write: toolUse{name: "write", input: `{"filePath":"$DIR/made.txt","content":"made by the model\n"}`}, shows: madeText,
+		silent: "it offers the model no such tool over this protocol",
 	},
 	"pi": {
 		npm: []string{"--ignore-scripts"},
@@ -71,12 +86,14 @@ env_key = "OPENAI_API_KEY"
 			".pi/agent/models.json":   `{"providers":{"stub":{"baseUrl":"$URL/v1","api":"openai-completions","apiKey":"x","models":[{"id":"m1"}]}}}`,
 			".pi/agent/settings.json": `{"defaultProvider":"stub","defaultModel":"m1"}`,
 		},
+		silent: "its extensions ask, not its model",
 	},
 	"qwen": {
 		npm:   []string{"--ignore-scripts"},
 		keys:  []string{"OPENAI_API_KEY=x", "OPENAI_BASE_URL=$URL/v1", "OPENAI_MODEL=stub"},
 		files: map[string]string{".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false}}`},
-		tool:  "write_file", input: `{"file_path":"$DIR/made.txt","content":"made by the model\n"}`, shows: madeText,
+		write: toolUse{name: "write_file", input: `{"file_path":"$DIR/made.txt","content":"made by the model\n"}`}, shows: madeText,
+		silent: "its question is a request for permission, and its answers a field of its own, which the hub does not send",
 	},
 }
 
@@ -99,7 +116,11 @@ func (a publishedAgent) prepare(t *testing.T, known preset.Agent, work string) (
 	installNode(t, dir, append(a.npm[:len(a.npm):len(a.npm)], known.Package)...)
 	model = newModelStub(t)
 	filled := strings.NewReplacer("$URL", model.URL, "$DIR", work)
-	model.tool, model.input, model.custom = a.tool, filled.Replace(a.input), a.custom
+	model.tools = map[string]toolUse{"write": a.write, "ask": a.ask}
+	for word, use := range model.tools {
+		use.input = filled.Replace(use.input)
+		model.tools[word] = use
+	}
 	for name, text := range a.files {
 		path := filepath.Join(home, name)
 		err := os.MkdirAll(filepath.Dir(path), 0o700)
@@ -196,7 +217,7 @@ func TestPublishedAgentsAreAgentsOfTheHub(t *testing.T) {
 			if a.steers {
 				steers(t, h, ask, model)
 			}
-			if a.tool != "" {
+			if a.write.name != "" {
 				a.writes(t, h, ask, filepath.Join(e.Dir, "made.txt"), true)
 				a.writes(t, h, ask, filepath.Join(e.Dir, "made.txt"), false)
 			}
@@ -209,6 +230,12 @@ func TestPublishedAgentsAreAgentsOfTheHub(t *testing.T) {
 			h.end(t, key)
 			if got := waiting.Answer(); got.End != core.KindCancelled || got.Text != "so far" {
 				t.Errorf("got %s with %q (%v), want it cancelled", got.End, got.Text, got.Fault)
+			}
+			if (a.ask.name == "") != (a.silent != "") {
+				t.Errorf("got the question %+v and %q, want either, or the reason why it has none", a.ask, a.silent)
+			}
+			if a.ask.name != "" {
+				a.asks(t, e)
 			}
 			restarts(t, e)
 			joins(t, h, e)
@@ -301,6 +328,34 @@ func (a publishedAgent) writes(t *testing.T, h *testHub, ask func(core.ThreadID,
 	}
 	if answer := asked.Answer(); allowed && (answer.End != core.KindDone || answer.Text != "It is done.") {
 		t.Errorf("got %s with %q (%v), want it done", answer.End, answer.Text, answer.Fault)
+	}
+}
+
+// asks has the agent ask people something, which somebody answers at a terminal.
+func (a publishedAgent) asks(t *testing.T, e config.Agent) {
+	t.Helper()
+	if a.options != nil {
+		e.Options = config.Options(a.options)
+	}
+	h, user, ask := hubOf(t, e)
+	if err := user.WatchQuestions(question.View{Agent: core.AgentID(e.Name), For: core.Principal{ID: "user", Operator: true}}); err != nil {
+		t.Fatal(err)
+	}
+	key := h.key()
+	asked := ask("", "say "+key+" please ask")
+	q := h.await(t, key+" question_asked").(core.Event).Body.(core.QuestionAsked)
+	_, shown, _ := h.run(t, "questions", q.ID)
+	for _, want := range []string{"Which colour?", "ochre", "mauve"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("got the question %s, want it to show %q", shown, want)
+		}
+	}
+	if code, out, stderr := h.run(t, "answer", q.ID, a.field+": mauve"); code != 0 {
+		t.Fatalf("answer: got %d, %s%s", code, out, stderr)
+	}
+	h.end(t, key)
+	if got := asked.Answer(); got.End != core.KindDone || got.Text != "You said mauve" {
+		t.Errorf("got %s with %q (%v), want the model to have the answer", got.End, got.Text, got.Fault)
 	}
 }
 

@@ -18,10 +18,15 @@ import (
 type modelStub struct {
 	*httptest.Server
 	calls   atomic.Int64
-	tool    string        // the one that writes a file
-	input   string        // its input, as JSON, or a text of its own for a custom tool
-	custom  bool          // it takes a text
-	reached chan struct{} // gets one once an answer waits
+	tools   map[string]toolUse // by the word that has the model use them
+	reached chan struct{}      // gets one once an answer waits
+}
+
+// toolUse is a tool of an agent, and what the model gives it.
+type toolUse struct {
+	name   string
+	input  string // as JSON, or a text for a custom tool
+	custom bool
 }
 
 func newModelStub(t *testing.T) *modelStub {
@@ -33,21 +38,22 @@ func newModelStub(t *testing.T) *modelStub {
 
 // modelRequest is what a request for the next message says.
 type modelRequest struct {
-	said      string // the last message of the user that says what to do
-	body      string
-	afterTool bool // the result of a tool comes last
-	streamed  bool
+	said     string // the last message of the user that says what to do
+	body     string
+	result   string // the message with the result of a tool, if that comes last
+	streamed bool
 }
 
 // act is what the model does: it says pieces, calls the tool, or waits after the pieces.
 type act struct {
 	pieces []string
-	tool   bool
+	tool   string // its word
 	waits  bool
 }
 
 var (
 	wordOf   = regexp.MustCompile(`please (\w+)`)
+	colour   = regexp.MustCompile(`\b(ochre|mauve)\b`)
 	reminder = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>`)
 )
 
@@ -59,12 +65,14 @@ func (r modelRequest) does() act {
 		word = words[len(words)-1][1]
 	}
 	switch {
-	case r.afterTool && word == "write":
+	case r.result != "" && word == "write":
 		return act{pieces: []string{"It ", "is done."}}
+	case r.result != "" && word == "ask":
+		return act{pieces: append([]string{"You said "}, colour.FindAllString(r.result, -1)...)}
 	case word == "hello":
 		return act{pieces: []string{"HELLO, ", "world!"}}
-	case word == "write":
-		return act{tool: true}
+	case word == "write", word == "ask":
+		return act{tool: word}
 	case word == "wait":
 		return act{pieces: []string{"so far"}, waits: true}
 	case word == "remember" && strings.Contains(r.body, "please hello"):
@@ -92,16 +100,16 @@ func (m *modelStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var speak func(act, func(event, format string, args ...any), string)
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/messages"):
-		said.said, said.afterTool = lastOf(v["messages"], "tool_result")
+		said.said, said.result = lastOf(v["messages"], "tool_result")
 		speak = m.anthropic
 	case strings.HasSuffix(r.URL.Path, "/responses"):
-		said.said, said.afterTool = lastOf(v["input"], "function_call_output", "custom_tool_call_output")
+		said.said, said.result = lastOf(v["input"], "function_call_output", "custom_tool_call_output")
 		speak = m.responses
 	case strings.HasSuffix(r.URL.Path, "/chat/completions"):
-		said.said, said.afterTool = lastOf(v["messages"], "tool")
+		said.said, said.result = lastOf(v["messages"], "tool")
 		speak = m.completions
 	case strings.Contains(r.URL.Path, ":streamGenerateContent"):
-		said.said, said.afterTool = lastOf(v["contents"], "functionResponse")
+		said.said, said.result = lastOf(v["contents"], "functionResponse")
 		speak, said.streamed = m.gemini, true
 	case strings.Contains(r.URL.Path, ":generateContent"): // the router of models
 		w.Header().Set("Content-Type", "application/json")
@@ -128,9 +136,9 @@ func (m *modelStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	speak(does, say, id)
 }
 
-// lastOf returns the text of the last message of the user that says what to do, and whether the result of a
-// tool comes last, which is of one of these types or roles.
-func lastOf(messages any, results ...string) (said string, afterTool bool) {
+// lastOf returns the text of the last message of the user that says what to do, and the message with the result of
+// a tool if that comes last, which is of one of these types or roles.
+func lastOf(messages any, results ...string) (said, result string) {
 	all, _ := messages.([]any)
 	is := func(kind any) bool {
 		name, _ := kind.(string)
@@ -138,7 +146,8 @@ func lastOf(messages any, results ...string) (said string, afterTool bool) {
 	}
 	for _, m := range all {
 		message, _ := m.(map[string]any)
-		if afterTool = is(message["type"]) || is(message["role"]); afterTool {
+		if result = ""; is(message["type"]) || is(message["role"]) {
+			result = string(plainJSON(message))
 			continue
 		}
 		parts, _ := message["content"].([]any)
@@ -152,7 +161,7 @@ func lastOf(messages any, results ...string) (said string, afterTool bool) {
 		for _, p := range parts {
 			part, _ := p.(map[string]any)
 			if is(part["type"]) || part["functionResponse"] != nil {
-				afterTool = true
+				result = string(plainJSON(message))
 			}
 			if t, has := part["text"].(string); has {
 				text += t + "\n"
@@ -162,7 +171,7 @@ func lastOf(messages any, results ...string) (said string, afterTool bool) {
 			said = text
 		}
 	}
-	return said, afterTool
+	return said, result
 }
 
 func quotedJSON(text string) string {
@@ -173,9 +182,9 @@ func quotedJSON(text string) string {
 // anthropic speaks as Anthropic's messages.
 func (m *modelStub) anthropic(a act, say func(event, format string, args ...any), id string) {
 	say("message_start", `{"type":"message_start","message":{"id":"msg_%s","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":5,"output_tokens":1,"cache_creation_input_tokens":0,"cache_read_input_tokens":0}}}`, id)
-	if a.tool {
-		say("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_%s","name":%q,"input":{}}}`, id, m.tool)
-		say("content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":%s}}`, quotedJSON(m.input))
+	if use := m.tools[a.tool]; a.tool != "" {
+		say("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_%s","name":%q,"input":{}}}`, id, use.name)
+		say("content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":%s}}`, quotedJSON(use.input))
 	} else {
 		say("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
 		for _, piece := range a.pieces {
@@ -185,7 +194,7 @@ func (m *modelStub) anthropic(a act, say func(event, format string, args ...any)
 			return
 		}
 	}
-	reason := map[bool]string{true: "tool_use", false: "end_turn"}[a.tool]
+	reason := map[bool]string{true: "tool_use", false: "end_turn"}[a.tool != ""]
 	say("content_block_stop", `{"type":"content_block_stop","index":0}`)
 	say("message_delta", `{"type":"message_delta","delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":4}}`, reason)
 	say("message_stop", `{"type":"message_stop"}`)
@@ -195,12 +204,12 @@ func (m *modelStub) anthropic(a act, say func(event, format string, args ...any)
 func (m *modelStub) responses(a act, say func(event, format string, args ...any), id string) {
 	say("response.created", `{"type":"response.created","response":{"id":"resp_%s","object":"response","status":"in_progress","model":"m","output":[]}}`, id)
 	item := fmt.Sprintf(`{"type":"message","id":"msg_%s","role":"assistant","status":"completed","content":[{"type":"output_text","text":%s,"annotations":[]}]}`, id, quotedJSON(strings.Join(a.pieces, "")))
-	switch {
-	case a.tool && m.custom:
-		item = fmt.Sprintf(`{"type":"custom_tool_call","id":"ct_%s","call_id":"call_%[1]s","name":%q,"input":%s,"status":"completed"}`, id, m.tool, quotedJSON(m.input))
+	switch use := m.tools[a.tool]; {
+	case use.custom:
+		item = fmt.Sprintf(`{"type":"custom_tool_call","id":"ct_%s","call_id":"call_%[1]s","name":%q,"input":%s,"status":"completed"}`, id, use.name, quotedJSON(use.input))
 		say("response.output_item.added", `{"type":"response.output_item.added","output_index":0,"item":%s}`, item)
-	case a.tool:
-		item = fmt.Sprintf(`{"type":"function_call","id":"fc_%s","call_id":"call_%[1]s","name":%q,"arguments":%s,"status":"completed"}`, id, m.tool, quotedJSON(m.input))
+	case a.tool != "":
+		item = fmt.Sprintf(`{"type":"function_call","id":"fc_%s","call_id":"call_%[1]s","name":%q,"arguments":%s,"status":"completed"}`, id, use.name, quotedJSON(use.input))
 		say("response.output_item.added", `{"type":"response.output_item.added","output_index":0,"item":%s}`, item)
 	default:
 		say("response.output_item.added", `{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"msg_%s","role":"assistant","status":"in_progress","content":[]}}`, id)
@@ -224,9 +233,9 @@ func (m *modelStub) completions(a act, say func(event, format string, args ...an
 	}
 	chunk(`{"role":"assistant","content":""}`, "null")
 	reason := `"stop"`
-	if a.tool {
+	if use := m.tools[a.tool]; a.tool != "" {
 		reason = `"tool_calls"`
-		chunk(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%s","type":"function","function":{"name":%q,"arguments":%s}}]}`, id, m.tool, quotedJSON(m.input)), "null")
+		chunk(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%s","type":"function","function":{"name":%q,"arguments":%s}}]}`, id, use.name, quotedJSON(use.input)), "null")
 	}
 	for _, piece := range a.pieces {
 		chunk(`{"content":`+quotedJSON(piece)+`}`, "null")
@@ -245,8 +254,8 @@ func (m *modelStub) gemini(a act, say func(event, format string, args ...any), _
 		say("", `{"candidates":[{"content":{"role":"model","parts":[%s]},"index":0%s}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":4,"totalTokenCount":9}}`, part, end)
 	}
 	const stop = `,"finishReason":"STOP"`
-	if a.tool {
-		chunk(fmt.Sprintf(`{"functionCall":{"name":%q,"args":%s}}`, m.tool, m.input), stop)
+	if use := m.tools[a.tool]; a.tool != "" {
+		chunk(fmt.Sprintf(`{"functionCall":{"name":%q,"args":%s}}`, use.name, use.input), stop)
 		return
 	}
 	for i, piece := range a.pieces {

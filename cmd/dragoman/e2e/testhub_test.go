@@ -168,7 +168,7 @@ func (w *observer) Appended(id core.TaskID, e core.Event) {
 	key := w.keys[id]
 	w.mu.Unlock()
 	switch kind := e.Body.Kind(); {
-	case kind == core.KindOpened, kind == core.KindText, kind == core.KindApprovalRequested, kind == core.KindApprovalDecided, kind == core.KindInjectionAnswered:
+	case kind == core.KindOpened, kind == core.KindText, kind == core.KindApprovalRequested, kind == core.KindApprovalDecided, kind == core.KindQuestionAsked, kind == core.KindInjectionAnswered:
 		w.signal(key+" "+kind.String(), e)
 	case kind.Ends():
 		w.signal(key+" ended", e)
