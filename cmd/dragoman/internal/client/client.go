@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // splitURLs returns the addresses in a URL of [Hub], one at least.
@@ -202,13 +204,9 @@ const (
 
 // problem returns the error of a response that is not a success.
 func (c *Client) problem(at string, resp *http.Response) error {
-	var p struct {
-		Title  string    `json:"title"`
-		Detail string    `json:"detail"`
-		Code   core.Code `json:"code"`
-	}
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // an incomplete body is no problem document
-	if json.Unmarshal(b, &p) != nil || p.Code == "" {
+	p, ok := readProblem(resp.StatusCode, b)
+	if !ok {
 		if err := explainTLS(at, c.hub.Named, string(b)); err != nil {
 			return err
 		}
@@ -233,6 +231,33 @@ func (c *Client) problem(at string, resp *http.Response) error {
 		}
 	}
 	return Refusal{f}
+}
+
+// problem is why the hub refuses a request.
+type problem struct {
+	Detail string    `json:"detail"`
+	Code   core.Code `json:"code"`
+}
+
+// readProblem reads the body of a refusal: a problem document, or the error of MCP, whose code the status tells.
+func readProblem(status int, body []byte) (p problem, ok bool) {
+	if m, bad := jsonrpc.Read(body, strictjson.Limits{}); bad == nil && m.Err != nil {
+		p.Detail = m.Err.Message
+		switch status {
+		case http.StatusUnauthorized:
+			p.Code, p.Detail = core.CodeUnauthenticated, badToken
+		case http.StatusForbidden:
+			p.Code = core.CodeNotAuthorized
+		case http.StatusRequestEntityTooLarge:
+			p.Code = core.CodeTooLarge
+		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+			p.Code = core.CodeOverloaded
+		default:
+			p.Code = core.CodeInvalid
+		}
+		return p, true
+	}
+	return p, json.Unmarshal(body, &p) == nil && p.Code != ""
 }
 
 // Refusal is a Fault of the hub whose error text omits the code.

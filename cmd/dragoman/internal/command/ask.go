@@ -87,7 +87,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 			return err
 		}
 		if data != "" {
-			if a.Data, err = jsonOf(data, "data", io.In); err != nil {
+			if a.Data, err = jsonOf(data, "--data", io.In); err != nil {
 				return err
 			}
 		}

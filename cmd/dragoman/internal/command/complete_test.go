@@ -49,6 +49,7 @@ func TestShellsCompleteWhatIsOnTheHub(t *testing.T) {
 			{"id":"t1","state":"done","thread":"th","from":{"id":"ada"},"content":"before"},{"id":"t0","state":"queued","thread":"old","from":{"id":"eve"},"data":{"n":1}}]}`,
 		"GET /v1/approvals":  `{"approvals":[{"task":"t2","id":"c1","agent":"bell","name":"rm","input":"-rf /"},{"task":"t1","id":"c9","agent":"bell","name":"ls","input":"."}]}`,
 		"GET /v1/questions":  `{"questions":[{"id":"q1","agent":"bell","question":"When?","options":[{"label":"Friday","description":"soon"},{"label":"never"}],"multi_select":true}]}`,
+		"POST /mcp":          `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"agents_list","description":"List.","inputSchema":{}},{"name":"files.read","inputSchema":{}}]}}`,
 		"GET /v1/hub":        `{"cluster":{"hubs":[{"name":"a","state":"up","address":"http://a:8080"},{"name":"b","state":"gone"}]}}`,
 		"GET /v1/principals": `{"principals":[{"principal":"agent-1","status":"pending","fingerprint":"SHA256:x"}]}`,
 	})
@@ -66,6 +67,7 @@ func TestShellsCompleteWhatIsOnTheHub(t *testing.T) {
 		"editor --agent":     addresses,
 		"agents":             agents,
 		"packs":              {"files\tmcp, 1 tools", "other\tcoven, 0 tools"},
+		"call":               {"agents_list\tList.", "files.read"},
 		"agents restart":     {"bell\tagent, ready", "files\tpack, restarting"},
 		"config set-agent":   agents,
 		"tasks --agent":      agents,

@@ -81,6 +81,15 @@ func packIDs(ctx context.Context, hub *client.Client, _ []string) (all []choiceO
 	return all, err
 }
 
+// toolNames are the tools that the caller may call.
+func toolNames(ctx context.Context, hub *client.Client, _ []string) (all []choiceOf, err error) {
+	list, err := hub.Tools(ctx)
+	for _, t := range list {
+		all = append(all, choiceOf{t.Name, t.Description})
+	}
+	return all, err
+}
+
 // packList is the response of GET /v1/packs.
 type packList struct {
 	Packs []hub.PackStatus `json:"packs"`

@@ -78,14 +78,14 @@ func textOf(given, instead string, in io.Reader) (string, error) {
 	return readText(f, "@"+name)
 }
 
-// jsonOf returns the JSON of a flag, which textOf reads.
-func jsonOf(given, flag string, in io.Reader) (json.RawMessage, error) {
+// jsonOf returns the JSON of a flag or an argument, which textOf reads.
+func jsonOf(given, name string, in io.Reader) (json.RawMessage, error) {
 	text, err := textOf(given, "the JSON itself", in)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("--%s: %w", flag, err)
+		err = fmt.Errorf("%s: %w", name, err)
 	case !json.Valid([]byte(text)):
-		err = usagef("--%s is not JSON: write an object such as '{\"n\":1}', a text as '\"text\"', or @FILE", flag)
+		err = usagef("%s is not JSON: write an object such as '{\"n\":1}', a text as '\"text\"', or @FILE", name)
 	}
 	return json.RawMessage(text), err
 }

@@ -46,7 +46,7 @@ file. A task that begins with @ is written with @@. --background takes @FILE and
 			return usagef("--background %s: stdin is the background, so that the task is missing: write it on the command line, or name its file with @FILE", fromStdin)
 		}
 		if background != "" {
-			if a.Context, err = jsonOf(background, "background", io.In); err != nil {
+			if a.Context, err = jsonOf(background, "--background", io.In); err != nil {
 				return err
 			}
 		}

@@ -127,6 +127,17 @@ func indent(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") 
 
 // question returns the matter of a question.
 func (d decisions) question(q question.Question) *matter {
+	return matterOf(q, func(ctx context.Context, answer core.Reply) (string, error) {
+		o, err := sendAnswer(ctx, d.hub, answer)
+		if err != nil || !d.tell {
+			return "", err
+		}
+		return visible(fmt.Sprint(o)), nil
+	})
+}
+
+// matterOf returns the matter of a question, whose answer is given to send.
+func matterOf(q question.Question, send func(context.Context, core.Reply) (done string, err error)) *matter {
 	who := visible(string(q.Agent))
 	if who == "" {
 		who = "A tool"
@@ -165,11 +176,7 @@ func (d decisions) question(q question.Question) *matter {
 		if err != nil {
 			return "", fmt.Errorf("the answer does not fit: %w", err)
 		}
-		o, err := sendAnswer(ctx, d.hub, answer)
-		if err != nil || !d.tell {
-			return "", err
-		}
-		return visible(fmt.Sprint(o)), nil
+		return send(ctx, answer)
 	}
 	return m
 }

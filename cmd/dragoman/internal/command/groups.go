@@ -11,7 +11,7 @@ func addGroups(root *cobra.Command, io Streams) {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Talk", []*cobra.Command{askCommand(io), chatCommand(io), againCommand(io), delegateCommand(io), injectCommand(io), notifyCommand(io), cancelCommand(io), threadsCommand(io), searchCommand(io)}},
+		{"Talk", []*cobra.Command{askCommand(io), chatCommand(io), againCommand(io), delegateCommand(io), injectCommand(io), notifyCommand(io), cancelCommand(io), callCommand(io), threadsCommand(io), searchCommand(io)}},
 		{"Decide", []*cobra.Command{approvalsCommand(io), approveCommand(io), denyCommand(io), questionsCommand(io), answerCommand(io)}},
 		{"Watch", []*cobra.Command{tasksCommand(io), tailCommand(io), framesCommand(io), usageCommand(io), auditCommand(io)}},
 		{"Agents", []*cobra.Command{addCommand(io), agentsCommand(io), packsCommand(io), agentCommand(io), stdioCommand(io), editorCommand(io), loginCommand(io), logoutCommand(io)}},

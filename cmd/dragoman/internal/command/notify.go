@@ -55,7 +55,7 @@ file; @@ stands for an @ at the beginning. The agent gets it as the data of the 
 		body := map[string]any{"to": args[0], "topic": topic, "importance": importance, "deadline_ms": timeout.Milliseconds()}
 		var err error
 		if data != "" {
-			body["data"], err = jsonOf(data, "data", io.In)
+			body["data"], err = jsonOf(data, "--data", io.In)
 		} else {
 			body["data"], err = contentOf(args[1:], io.In)
 		}

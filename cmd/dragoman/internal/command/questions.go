@@ -170,7 +170,7 @@ func readAnswer(answer *core.Reply, text, content string, io Streams) (err error
 	case words && content != "", answer.Dismissed && (words || content != ""):
 		return usagef("--content and --dismiss stand alone: leave the rest out")
 	case content != "":
-		answer.Content, err = jsonOf(content, "content", io.In)
+		answer.Content, err = jsonOf(content, "--content", io.In)
 	case text != "":
 		answer.Text, err = textOf(text, "@@ for an @", io.In)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
@@ -15,14 +16,18 @@ import (
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
-// served returns a hub and the address of its REST.
+// served returns a hub and the address of its REST and MCP.
 func served(t *testing.T) (h *hub.Hub, at string) {
 	t.Helper()
 	h = coretest.NewHub(t, hub.Options{Schema: schemas.Compile})
-	server := httptest.NewServer(rest.New(h, rest.Options{Principal: func(*http.Request) (core.Principal, error) {
-		return core.Principal{ID: "local", Operator: true}, nil
-	}}))
+	local := core.Principal{ID: "local", Operator: true}
+	tools := mcp.New(h, mcp.Options{Anonymous: local})
+	all := http.NewServeMux()
+	all.Handle(mcp.Path, tools)
+	all.Handle("/", rest.New(h, rest.Options{Principal: func(*http.Request) (core.Principal, error) { return local, nil }}))
+	server := httptest.NewServer(all)
 	t.Cleanup(server.Close)
+	t.Cleanup(tools.Close)
 	return h, server.URL
 }
 

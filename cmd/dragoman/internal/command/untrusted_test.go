@@ -155,6 +155,19 @@ func hostileHub(t *testing.T, refuses bool, end core.Body) string {
 			_, _ = w.Write(asJSON(answer))
 		})
 	}
+	mux.HandleFunc("POST /mcp", func(w http.ResponseWriter, r *http.Request) {
+		result := map[string]any{"tools": []any{map[string]any{"name": "x", "inputSchema": map[string]any{}}, map[string]any{"name": "x." + hostile}}}
+		if r.Header.Get("Mcp-Method") == "tools/call" {
+			result = map[string]any{"structuredContent": hostile, "content": []any{
+				map[string]any{"type": hostile, "mimeType": hostile}, map[string]any{"type": "resource", "resource": map[string]any{"uri": hostile}},
+			}}
+			if end.Kind() == core.KindFailed { // other text is written to a file as it is
+				result = map[string]any{"isError": true, "content": []any{map[string]any{"type": "text", "text": hostile}}}
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(asJSON(map[string]any{"jsonrpc": "2.0", "id": 1, "result": result}))
+	})
 	mux.HandleFunc("POST /v1/tasks", func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept") == client.NDJSON {
 			_, _ = io.WriteString(w, events)
@@ -203,6 +216,7 @@ func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 		"questions":  {""},
 		"answer":     {"x y"},
 		"packs":      {""},
+		"call":       {"x {}", "x.y"},
 		"hubs":       {"", "forget x"},
 		"drain":      {""},
 		"tail":       {"", "x", "--color always"},
