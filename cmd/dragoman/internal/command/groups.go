@@ -13,7 +13,7 @@ func addGroups(root *cobra.Command, io Streams) {
 	}{
 		{"Talk", []*cobra.Command{askCommand(io), chatCommand(io), againCommand(io), delegateCommand(io), injectCommand(io), notifyCommand(io), cancelCommand(io), callCommand(io), threadsCommand(io), searchCommand(io)}},
 		{"Decide", []*cobra.Command{approvalsCommand(io), approveCommand(io), denyCommand(io), questionsCommand(io), answerCommand(io)}},
-		{"Watch", []*cobra.Command{tasksCommand(io), tailCommand(io), framesCommand(io), usageCommand(io), auditCommand(io)}},
+		{"Watch", []*cobra.Command{tasksCommand(io), tailCommand(io), watchCommand(io), framesCommand(io), usageCommand(io), auditCommand(io)}},
 		{"Agents", []*cobra.Command{addCommand(io), agentsCommand(io), packsCommand(io), agentCommand(io), stdioCommand(io), editorCommand(io), loginCommand(io), logoutCommand(io)}},
 		{"Run a hub", []*cobra.Command{serveCommand(io), checkCommand(io), configCommand(io), tokenCommand(io), principalsCommand(io), hubsCommand(io), drainCommand(io)}},
 		{"Develop", []*cobra.Command{demoCommand(io), versionCommand(io)}},

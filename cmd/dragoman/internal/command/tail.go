@@ -39,7 +39,18 @@ misses and repeats nothing.`,
 		}
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		f := following{io: io, to: to, wait: *wait, t: newTailer(io.Out, color == "always" || color == "auto" && colors(io.Out), len(args) == 0), path: "/v1/events"}
+		several := len(args) == 0
+		t := newTailer(io.Out, color == "always" || color == "auto" && colors(io.Out), several)
+		f := following{to: to, wait: *wait, several: several, path: "/v1/events", take: func(l client.Line, raw []byte) error {
+			if to.json {
+				_, err := fmt.Fprintln(io.Out, jsonText(raw))
+				return err
+			}
+			return t.print(l)
+		}}
+		f.waiting = func(err error) {
+			fmt.Fprintf(io.Err, "[waiting up to %s: %s]\n", config.FormatTime(*wait), inLine(err))
+		}
 		then := "run 'dragoman tail' again once it is back"
 		if len(args) == 1 {
 			if err := checkWait(c, args, "the task"); err != nil {
@@ -62,13 +73,15 @@ const tailPause = 200 * time.Millisecond
 
 // following reads a stream of events over several connections.
 type following struct {
-	io   Streams
-	to   *hubFlags
-	wait time.Duration
-	t    *tailer
-	path string
-	at   string // where to continue
-	over bool   // there is nothing more to follow
+	to      *hubFlags
+	wait    time.Duration
+	waiting func(error) // is told why it waits
+	several bool        // the stream is that of all tasks
+	path    string
+	take    func(l client.Line, raw []byte) error
+	begun   func() error // is called once a connection is there, before its first line; nil for nothing
+	at      string       // where to continue
+	over    bool         // there is nothing more to follow
 }
 
 // toEnd follows the stream to its end, over cuts if it may wait. then says how to go on after one if it may not.
@@ -97,10 +110,7 @@ func (f *following) follow(ctx context.Context) error {
 		path += "?from=" + url.QueryEscape(f.at)
 	}
 	var resp *http.Response
-	note := func(err error) {
-		fmt.Fprintf(f.io.Err, "[waiting up to %s: %s]\n", config.FormatTime(f.wait), inLine(err))
-	}
-	err := client.NewRetry(f.wait, client.IsNoHub, note).Do(ctx, func() (err error) {
+	err := client.NewRetry(f.wait, client.IsNoHub, f.waiting).Do(ctx, func() (err error) {
 		resp, err = f.to.client().Do(ctx, http.MethodGet, path, client.NDJSON, nil) //nolint:bodyclose // it is closed below
 		return err
 	})
@@ -114,18 +124,19 @@ func (f *following) follow(ctx context.Context) error {
 	if resp.StatusCode == http.StatusNoContent { // the task has ended, and its end was read
 		f.over = true
 	}
-	return client.Follow(resp, func(l client.Line, raw []byte) error {
-		switch {
-		case f.t.several && l.ID != "":
-			f.at = l.ID
-		case !f.t.several && l.Body != nil:
-			f.at, f.over = l.Cursor.String(), f.over || l.Body.Kind().Ends()
-		}
-		if f.to.json {
-			_, err := fmt.Fprintln(f.io.Out, jsonText(raw))
+	if f.begun != nil {
+		if err := f.begun(); err != nil {
 			return err
 		}
-		return f.t.print(l)
+	}
+	return client.Follow(resp, func(l client.Line, raw []byte) error {
+		switch {
+		case f.several && l.ID != "":
+			f.at = l.ID
+		case !f.several && l.Body != nil:
+			f.at, f.over = l.Cursor.String(), f.over || l.Body.Kind().Ends()
+		}
+		return f.take(l, raw)
 	})
 }
 
@@ -182,7 +193,7 @@ func (t *tailer) print(l client.Line) error {
 	}
 	switch {
 	case l.Gap != nil:
-		_, err := fmt.Fprintf(t.out, "-- %s\n", t.missing(l.Gap))
+		_, err := fmt.Fprintf(t.out, "-- %s\n", missingOf(l.Gap, t.several))
 		return err
 	case l.Shutdown != nil:
 		_, err := fmt.Fprintf(t.out, "-- the hub is stopping: %s\n", visible(l.Shutdown.Reason))
@@ -197,10 +208,10 @@ func (t *tailer) print(l client.Line) error {
 	return err
 }
 
-// missing describes a gap.
-func (t *tailer) missing(g *client.Gap) string {
+// missingOf describes a gap, in the stream of several tasks or of one.
+func missingOf(g *client.Gap, several bool) string {
 	of := ""
-	if t.several && g.Task != "" {
+	if several && g.Task != "" {
 		of = " of task " + visible(string(g.Task))
 	}
 	switch {

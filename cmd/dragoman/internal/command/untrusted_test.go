@@ -147,7 +147,12 @@ func hostileHub(t *testing.T, refuses bool, end core.Body) string {
 	}
 	mux := http.NewServeMux()
 	for pattern, answer := range answers {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Has("from") { // a command that goes on after a cut
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = w.Write(asJSON(map[string]any{"code": "not_authorized", "detail": hostile}))
+				return
+			}
 			if text, isStream := answer.(string); isStream {
 				_, _ = io.WriteString(w, text)
 				return
@@ -220,6 +225,7 @@ func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 		"hubs":       {"", "forget x"},
 		"drain":      {""},
 		"tail":       {"", "x", "--color always"},
+		"watch":      {""},
 		"usage":      {"", "--by day"},
 		"audit":      {"", "--verify"},
 		"principals": {"list", "approve x", "revoke x"},
