@@ -228,11 +228,21 @@ type Usage struct {
 	CacheRead  int64 `json:"cache_read,omitempty"`
 	CacheWrite int64 `json:"cache_write,omitempty"`
 	Thinking   int64 `json:"thinking,omitempty"`
+	// Model is the model that the agent names, "" for none; see [MaxModel].
+	Model string `json:"model,omitempty"`
+	// Cost is what the agent says that it cost, or what the hub has counted by its prices.
+	Cost Money `json:"cost,omitzero"`
 }
 
-// Add returns the sum of u and v.
+// MaxModel is the maximum length of the name of a model, in bytes: one that is longer is left out.
+const MaxModel = 128
+
+// Add returns the sum of u and v, which is of no one model. What is not priced adds nothing to the cost.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Thinking + v.Thinking}
+	return Usage{
+		Input: u.Input + v.Input, Output: u.Output + v.Output, CacheRead: u.CacheRead + v.CacheRead, CacheWrite: u.CacheWrite + v.CacheWrite,
+		Thinking: u.Thinking + v.Thinking, Cost: u.Cost.Add(v.Cost),
+	}
 }
 
 // Total is the sum of input, output and thinking, without the cache.

@@ -94,7 +94,7 @@ func (b QuestionAnswered) size() int {
 func (b Injected) size() int          { return len(b.ID) + len(b.Content) + len(b.Source) + len(b.Claimed) + 72 }
 func (b InjectionAnswered) size() int { return len(b.ID) + len(b.Reason) + 40 }
 func (b File) size() int              { return len(b.Name) + len(b.MediaType) + len(b.Data) + 56 }
-func (b Usage) size() int             { return 40 }
+func (b Usage) size() int             { return 64 + len(b.Model) }
 func (b Retrying) size() int          { return len(b.Agent) + len(b.Hub) + 48 + b.Fault.size() }
 func (b CancelRequested) size() int   { return len(b.By) + len(b.Reason) + 32 }
 func (b ForeignFrame) size() int      { return len(b.Dialect) + len(b.Name) + 32 }

@@ -71,6 +71,9 @@ var (
 	restarts  = describe("dragoman_child_restarts", "How often it was started again.", "kind", "name")
 	held      = describe("dragoman_memory_held_bytes", "Bytes that the hub holds for its peers, of its memory budget.", "kind")
 	budget    = describe("dragoman_memory_limit_bytes", "The memory budget: new work is refused above it; 0 is no limit.")
+	tokens    = describe("dragoman_usage_tokens_total", "Tokens that the tasks of this hub have used, as far back as usage is kept.", "kind")
+	cost      = describe("dragoman_usage_cost_total", "What they cost, as far as it is known.", "currency")
+	unpriced  = describe("dragoman_usage_unpriced_total", "Reports of usage whose cost is not known.")
 	refused   = describe("dragoman_memory_refused_total", "New work refused because the memory budget was full.")
 	quotas    = describe("dragoman_quota_refused_total", "Calls and connections refused because of a quota of their principal.", "quota")
 	connected = describe("parallax_agents_connected", "Connected agents that have a capability.", "capability")
@@ -91,7 +94,7 @@ type collector struct {
 // Describe implements [prometheus.Collector].
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range append([]*prometheus.Desc{
-		build, agents, running, queued, events, failing, active, missed, vital, up, restarts, held, budget, refused, quotas, losses, connected, messages, latency,
+		build, agents, running, queued, events, failing, active, missed, vital, up, restarts, held, budget, tokens, cost, unpriced, refused, quotas, losses, connected, messages, latency,
 	}, waiting...) {
 		ch <- d
 	}
@@ -126,6 +129,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(budget, float64(m.Limit()))
 	counter(refused, float64(m.Refused()))
+	c.collectUsage(counter)
 	for _, k := range quota.Kinds() {
 		counter(quotas, float64(c.hub.Quotas().Refused(k)), k.String())
 	}
@@ -144,6 +148,17 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstSummary(latency, t.Messages, t.Seconds, nil, t.Type)
 		}
 	}
+}
+
+// collectUsage reports what the tasks of the hub have used.
+func (c *collector) collectUsage(counter func(*prometheus.Desc, float64, ...string)) {
+	spent := c.hub.Spent()
+	u := spent.Tokens
+	for kind, n := range map[string]int64{"input": u.Input, "output": u.Output, "thinking": u.Thinking, "cache_read": u.CacheRead, "cache_write": u.CacheWrite} {
+		counter(tokens, float64(n), kind)
+	}
+	counter(cost, float64(spent.Cost.Nanos)/core.NanosPerOne, c.hub.Currency())
+	counter(unpriced, float64(spent.Unpriced))
 }
 
 // watched are the counters that alert rules watch. They are reported before there is anything to

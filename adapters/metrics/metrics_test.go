@@ -72,6 +72,7 @@ func TestAScrapeReportsTheStateOfTheHub(t *testing.T) {
 		`dragoman_memory_held_bytes{kind="bodies"} 5000`,
 		`dragoman_memory_limit_bytes 1.048576e+06`,
 		`dragoman_memory_refused_total 1`,
+		`dragoman_usage_cost_total{currency="USD"} 0`, `dragoman_usage_tokens_total{kind="input"} 0`, `dragoman_usage_unpriced_total 0`,
 		`dragoman_quota_refused_total{quota="connections"} 1`,
 		`dragoman_child_ready{kind="agent",name="gemini",state="ready"} 1`,
 		`dragoman_child_ready{kind="pack",name="files",state="failed"} 0`,

@@ -142,11 +142,14 @@ func (s *session) unwatchQuestions(thread core.ThreadID, agent core.AgentID) {
 
 // budget is the state of a budget.
 type budget struct {
-	By     usage.By  `json:"by"`
-	Key    string    `json:"key"`
-	Tokens int64     `json:"tokens"`
-	Used   int64     `json:"used"`
-	Resets time.Time `json:"resets,omitzero"`
+	By     usage.By `json:"by"`
+	Key    string   `json:"key"`
+	Tokens int64    `json:"tokens"`
+	Used   int64    `json:"used"`
+	// Cost is the limit of a budget in money, and UsedCost what is used of it; Tokens and Used are 0 then.
+	Cost     core.Money `json:"cost,omitzero"`
+	UsedCost core.Money `json:"used_cost,omitzero"`
+	Resets   time.Time  `json:"resets,omitzero"`
 }
 
 func (s *session) listUsage(ctx context.Context, c wire.Call) error {
@@ -156,7 +159,11 @@ func (s *session) listUsage(ctx context.Context, c wire.Call) error {
 	}
 	budgets := []budget{}
 	for _, b := range s.hub.Budgets(s.principal()) {
-		budgets = append(budgets, budget{b.By, b.Key, b.Tokens, b.Used, b.Resets})
+		one := budget{By: b.By, Key: b.Key, Tokens: b.Tokens, Used: b.Used, Cost: b.Cost, Resets: b.Resets}
+		if b.Cost.Known() {
+			one.Used, one.UsedCost = 0, core.Money{Nanos: b.Used, Currency: b.Cost.Currency}
+		}
+		budgets = append(budgets, one)
 	}
 	return s.send(ctx, "result", struct {
 		done

@@ -222,8 +222,11 @@ func FuzzUsage(f *testing.F) {
 }
 
 func TestAUsageRecordIsScannedAsItIsWritten(t *testing.T) {
-	for _, thread := range []core.ThreadID{"", "thread"} {
-		want := usageEntry{"task", 4, 1767323045000, "agent", "somebody", thread, [5]int64{1500, 22, 0, 3, 4}}
+	for _, want := range []usageEntry{
+		{"task", 4, 1767323045000, "agent", "somebody", "", [5]int64{1500, 22, 0, 3, 4}, 0, ""},
+		{"task", 4, 1767323045000, "agent", "somebody", "thread", [5]int64{1500, 22, 0, 3, 4}, 12345, "EUR"},
+		{"task", 4, 1767323045000, "agent", "somebody", "thread", [5]int64{1500, 22, 0, 3, 4}, 0, "EUR"},
+	} {
 		line, err := json.Marshal(want)
 		if err != nil {
 			t.Fatal(err)

@@ -109,11 +109,17 @@ type usageEntry struct {
 	Thread    core.ThreadID `json:"th,omitempty"`
 	// Tokens are input, output, cache read, cache write and thinking.
 	Tokens [5]int64 `json:"u"`
+	// Cost is in billionths of Currency, which is missing where the cost is not known.
+	Cost     int64  `json:"c,omitempty"`
+	Currency string `json:"cy,omitempty"`
 }
 
 func entryOf(r usage.Record) usageEntry {
 	u := r.Tokens
-	return usageEntry{r.Task, r.Seq, r.At.UnixMilli(), r.Agent, r.Requester, r.Thread, [...]int64{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Thinking}}
+	return usageEntry{
+		r.Task, r.Seq, r.At.UnixMilli(), r.Agent, r.Requester, r.Thread,
+		[...]int64{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Thinking}, r.Cost.Nanos, r.Cost.Currency,
+	}
 }
 
 func (e usageEntry) record() usage.Record {
@@ -121,6 +127,7 @@ func (e usageEntry) record() usage.Record {
 	return usage.Record{
 		Task: e.Task, Seq: e.Seq, At: time.UnixMilli(e.At).UTC(), Agent: e.Agent, Requester: e.Requester, Thread: e.Thread,
 		Tokens: core.Usage{Input: u[0], Output: u[1], CacheRead: u[2], CacheWrite: u[3], Thinking: u[4]},
+		Cost:   core.Money{Nanos: e.Cost, Currency: e.Currency},
 	}
 }
 
@@ -139,7 +146,14 @@ func scanEntry(line []byte) (s usageEntry, ok bool) {
 	for i, key := range [...]string{`,"u":[`, ",", ",", ",", ","} {
 		s.Tokens[i] = l.number(key)
 	}
-	return s, l.ok && string(bytes.TrimRight(l.rest, "\r\n")) == "]}"
+	l.skip("]")
+	if bytes.HasPrefix(l.rest, []byte(`,"c":`)) {
+		s.Cost = l.number(`,"c":`)
+	}
+	if bytes.HasPrefix(l.rest, []byte(`,"cy":"`)) {
+		s.Currency = l.text(`,"cy":"`)
+	}
+	return s, l.ok && string(bytes.TrimRight(l.rest, "\r\n")) == "}"
 }
 
 // entryLine is what is left of a line.

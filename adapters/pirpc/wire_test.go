@@ -39,10 +39,10 @@ var lines = []struct {
 	{`{"type":"message_update","assistantMessageEvent":{"type":"toolcall_end","contentIndex":0,"toolCall":{"id":"t","name":"x","arguments":{}}}}`, &wire.Update{Kind: "toolcall_end"}},
 	{
 		`{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"thinking","thinking":"b"},{"type":"text","text":"c"}],` +
-			`"usage":{"input":5,"output":4,"reasoning":1,"cacheRead":3,"cacheWrite":2,"totalTokens":14},"stopReason":"stop","provider":"stub","model":"m1"}}`,
+			`"usage":{"input":5,"output":4,"reasoning":1,"cacheRead":3,"cacheWrite":2,"totalTokens":14,"cost":{"input":0.001,"output":0.0001,"total":0.0011}},"stopReason":"stop","provider":"stub","model":"m1"}}`,
 		&wire.MessageEnd{Message: wire.Message{
 			Role: "assistant", Text: "ac", Thoughts: map[int]string{1: "b"}, StopReason: "stop",
-			Usage: core.Usage{Input: 5, Output: 3, CacheRead: 3, CacheWrite: 2, Thinking: 1},
+			Usage: core.Usage{Input: 5, Output: 3, CacheRead: 3, CacheWrite: 2, Thinking: 1, Model: "m1", Cost: core.Money{Nanos: 1_100_000, Currency: "USD"}},
 		}},
 	},
 	{

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/usage"
@@ -127,14 +128,18 @@ func (a *api) getUsage(c call) error {
 		if !b.Resets.IsZero() {
 			v.Resets = &b.Resets
 		}
+		if v.Cost = b.Cost; b.Cost.Known() {
+			v.Used, v.UsedCost = 0, core.Money{Nanos: b.Used, Currency: b.Cost.Currency}
+		}
 		budgets = append(budgets, v)
 	}
 	return a.reply(c.w, http.StatusOK, struct {
-		By      usage.By      `json:"by"`
-		Totals  []usage.Total `json:"totals"`
-		Budgets []budgetView  `json:"budgets"`
-		Missing []string      `json:"missing,omitempty"`
-	}{by, totals, budgets, missing})
+		By       usage.By      `json:"by"`
+		Currency string        `json:"currency"`
+		Totals   []usage.Total `json:"totals"`
+		Budgets  []budgetView  `json:"budgets"`
+		Missing  []string      `json:"missing,omitempty"`
+	}{by, a.hub.Currency(), totals, budgets, missing})
 }
 
 // budgetView is how much of a budget a holder has used.
@@ -145,5 +150,8 @@ type budgetView struct {
 	Per     usage.Period `json:"per"`
 	Used    int64        `json:"used"`
 	Percent int64        `json:"percent"`
-	Resets  *time.Time   `json:"resets,omitempty"`
+	// Cost is the limit of a budget in money, whose Tokens and Used are 0.
+	Cost     core.Money `json:"cost,omitzero"`
+	UsedCost core.Money `json:"used_cost,omitzero"`
+	Resets   *time.Time `json:"resets,omitempty"`
 }

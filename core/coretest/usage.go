@@ -103,6 +103,9 @@ func usageRecords(n int) []usage.Record {
 			Agent: core.AgentID(fmt.Sprintf("agent-%d", i%3)), Requester: fmt.Sprintf("requester-%d", i%5),
 			Tokens: core.Usage{Input: k, Output: 2 * k, CacheRead: 3 * k, CacheWrite: 4 * k, Thinking: 5 * k},
 		}
+		if i%4 == 0 {
+			all[i].Cost = core.Money{Nanos: k % 3, Currency: "USD"}
+		}
 		if i%2 == 0 {
 			all[i].Thread = core.ThreadID(fmt.Sprintf("thread-%d", i%7))
 		}

@@ -61,6 +61,8 @@ type Options struct {
 	UsageStore usage.Store
 	// Budgets limit what may be spent.
 	Budgets []usage.Budget
+	// Prices say what tokens cost; without a currency it is [usage.DefaultCurrency].
+	Prices usage.Prices
 	// Restart starts an agent or a pack of the settings again, or says that there is none of the
 	// name; nil where the hub runs none.
 	Restart func(name string) error
@@ -127,6 +129,7 @@ type Hub struct {
 	index      *thread.Index
 	usage      *usage.Ledger
 	budgets    *usage.Budgets
+	prices     usage.Prices
 	spending   spending
 	// usageStore may be nil.
 	usageStore usage.Store
@@ -182,13 +185,14 @@ func New(opts Options) *Hub {
 		id: opts.ID, ownIndex: opts.Index, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, authorizer: opts.Authorizer,
 		limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact, frames: opts.Frames,
 		log: opts.Log, observer: opts.Observer, journal: opts.Journal, shared: opts.Shared, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
-		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
+		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), prices: opts.Prices, usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
 		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: newOtherHubs(opts),
 		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, end: ending{idle: make(chan struct{}), drained: make(chan struct{})}, settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings), refusals: quota.NewRefusals(),
 	}
 	if h.id == "" {
 		h.id = core.NewID()
 	}
+	h.prices.Currency = cmp.Or(h.prices.Currency, usage.DefaultCurrency)
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}

@@ -47,7 +47,7 @@ func TestTheUsageOfACancelledTaskCounts(t *testing.T) {
 					t.Errorf("got %d events, want the %d up to the end", got, ended)
 				}
 			}
-			want := usage.Total{Key: "asker", Tokens: core.Usage{Input: 100}, Events: 3}
+			want := usage.Total{Key: "asker", Tokens: core.Usage{Input: 100}, Events: 3, Unpriced: 3}
 			if d := cmp.Diff(want, g.total(usage.ByRequester, "asker")); d != "" {
 				t.Errorf("life %d (-want +got):\n%s", life, d)
 			}

@@ -55,6 +55,32 @@ func injections(task *task.Task) (all []string) {
 	return all
 }
 
+func TestUsageHasItsCostFromItsAgentOrThePrices(t *testing.T) {
+	opts := hub.Options{Prices: usage.Prices{Currency: "EUR", Models: map[string]usage.Price{"big": {Input: 2e9, Output: 10e9}}}}
+	opts.Budgets = []usage.Budget{{By: usage.ByRequester, Key: "asker", Cost: core.Money{Nanos: 1e9, Currency: "EUR"}, Per: usage.Daily}}
+	onBudget(t, opts, func(g *testHub) {
+		a, asker := g.agent("a", 0), g.connect("asker")
+		task := g.ask(asker, "a")
+		told := core.Money{Nanos: 999_000_000, Currency: "EUR"}
+		g.report(a, task, core.Usage{Input: 100, Model: "big"}, core.Usage{Output: 1, Cost: told}, core.Usage{Output: 1, Model: "small"}, core.Done{})
+		want := usage.Total{Key: "a", Tokens: core.Usage{Input: 100, Output: 2}, Events: 3, Unpriced: 1, Cost: core.Money{Nanos: 999_200_000, Currency: "EUR"}}
+		if d := cmp.Diff(want, g.total(usage.ByAgent, "a")); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+		for _, e := range task.Events() {
+			if u, ok := e.Body.(core.Usage); ok && u.Model == "big" && u.Cost != (core.Money{Nanos: 200_000, Currency: "EUR"}) {
+				t.Errorf("the event: got %+v, want its cost in it", u)
+			}
+		}
+		task = g.ask(asker, "a")
+		g.report(a, task, core.Usage{Input: 400, Model: "big"}, core.Done{})
+		_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "more"}, hub.OpenOptions{})
+		if f := core.AsFault(err); f == nil || f.Code != core.CodeBudget || !strings.Contains(f.Message, "may use 1.00 EUR a day") {
+			t.Errorf("after 1 EUR: got %v, want the budget used up", err)
+		}
+	})
+}
+
 func TestOnlyUsageEventsCount(t *testing.T) {
 	onBudget(t, daily(usage.ByAgent, "a", 1_000_000), func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")
@@ -63,7 +89,7 @@ func TestOnlyUsageEventsCount(t *testing.T) {
 		if err := a.Report(task.ID(), core.Usage{Output: 1}, nil); err == nil {
 			t.Error("usage after the end: got no error, want it refused")
 		}
-		want := usage.Total{Key: string(task.ID()), Tokens: core.Usage{Input: 30, Output: 12}, Events: 1}
+		want := usage.Total{Key: string(task.ID()), Tokens: core.Usage{Input: 30, Output: 12}, Events: 1, Unpriced: 1}
 		if d := cmp.Diff(want, g.total(usage.ByTask, string(task.ID()))); d != "" {
 			t.Errorf("the task (-want +got):\n%s", d)
 		}
@@ -299,7 +325,7 @@ func TestUsageCountsOnceAfterEveryStart(t *testing.T) {
 			for by, key := range map[usage.By]string{
 				usage.ByAgent: "a", usage.ByRequester: "asker", usage.ByThread: "th", usage.ByTask: string(id), usage.ByDay: "2000-01-01",
 			} {
-				want := usage.Total{Key: key, Tokens: core.Usage{Input: 60, Output: 40, CacheRead: 1000}, Events: 2}
+				want := usage.Total{Key: key, Tokens: core.Usage{Input: 60, Output: 40, CacheRead: 1000}, Events: 2, Unpriced: 2}
 				if d := cmp.Diff(want, g.total(by, key)); d != "" {
 					t.Errorf("life %d, by %s (-want +got):\n%s", life, by, d)
 				}

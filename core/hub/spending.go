@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
@@ -32,6 +33,9 @@ type spent struct {
 }
 
 var spentNews = news[spent]{what: "spent", told: (*Hub).toldSpent}
+
+// Priced implements [task.Host].
+func (h host) Priced(u core.Usage) core.Usage { return h.prices.Priced(u) }
 
 // Spend implements [task.Host].
 func (h host) Spend(t *task.Task, r usage.Record, late bool) []usage.BudgetStatus {

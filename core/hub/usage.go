@@ -34,6 +34,12 @@ func (h *Hub) Usage(ctx context.Context, p core.Principal, by usage.By) (all []u
 	return all, missing, err
 }
 
+// Spent returns the total usage of the tasks of this hub, as far back as it is kept.
+func (h *Hub) Spent() usage.Total { return h.usage.Total() }
+
+// Currency returns that of all costs.
+func (h *Hub) Currency() string { return h.prices.Currency }
+
 // usageInquiry asks a hub for the totals of what its tasks have used.
 var usageInquiry = inquiry[usage.By, []usage.Total]{"usage", func(_ context.Context, h *Hub, _ core.Principal, by usage.By) ([]usage.Total, error) {
 	return h.usage.Totals(by)
@@ -65,6 +71,9 @@ func (h *Hub) recoverUsage(ctx context.Context) error {
 		return nil
 	}
 	return h.usageStore.Replay(ctx, func(r usage.Record) bool {
+		if r.Cost.Currency != h.prices.Currency { // which was another then
+			r.Cost = core.Money{}
+		}
 		h.usage.Add(r)
 		h.budgets.Add(r)
 		return true

@@ -186,6 +186,8 @@ func (s *fixture) Count(name string) {
 	s.counts[name]++
 }
 
+func (s *fixture) Priced(u core.Usage) core.Usage { return u }
+
 func (s *fixture) Spend(t *task.Task, r usage.Record, late bool) []usage.BudgetStatus {
 	if late {
 		s.SpentLate(t, r)

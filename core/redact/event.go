@@ -69,6 +69,9 @@ func (r *Redactor) body(body core.Body) core.Body {
 		return b
 	case core.File:
 		return r.file(b)
+	case core.Usage:
+		b.Model = r.Text(b.Model)
+		return b
 	case core.Retrying:
 		b.Fault = r.fault(b.Fault)
 		return b

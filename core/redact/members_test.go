@@ -24,7 +24,8 @@ var kept = map[string]string{
 	"ApprovalDecided.ID": "an id", "ApprovalDecided.By": "an id", "ApprovalDecided.InputSHA256": "a hash",
 	"QuestionAsked.ID": "an id", "QuestionAnswered.ID": "an id", "QuestionAnswered.By": "an id", "QuestionAnswered.Reason": "one of a list",
 	"Injected.ID": "an id", "Injected.Source": "an id", "InjectionAnswered.ID": "an id",
-	"Retrying.Hub": "the name of a hub", "CancelRequested.By": "an id", "ForeignFrame.Dialect": "the name of a dialect",
+	"Money.Currency": "that of the hub, else the cost is left out",
+	"Retrying.Hub":   "the name of a hub", "CancelRequested.By": "an id", "ForeignFrame.Dialect": "the name of a dialect",
 }
 
 // fill puts the secret into everything below v that can hold text.

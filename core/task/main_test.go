@@ -67,6 +67,8 @@ func (h *host) setBehind(behind bool) {
 	h.behind = behind
 }
 
+func (h *host) Priced(u core.Usage) core.Usage { return u }
+
 func (h *host) Spend(_ *task.Task, r usage.Record, _ bool) []usage.BudgetStatus {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -31,6 +31,9 @@ func (t *Task) Report(w Worker, body core.Body, foreign *core.Foreign) error {
 
 // report is Report for what the hub itself says of the agent's work, too.
 func (t *Task) report(w Worker, body core.Body, foreign *core.Foreign) error {
+	if u, ok := body.(core.Usage); ok {
+		body = t.store.host.Priced(u)
+	}
 	var crossed []usage.BudgetStatus
 	defer func() { // without mu: see Host.BudgetsCrossed
 		if len(crossed) > 0 {

@@ -54,6 +54,8 @@ type Host interface {
 	Dropped(id core.TaskID, thread core.ThreadID)
 	// JournalBehind reports whether readers get ends only once they are recorded.
 	JournalBehind() bool
+	// Priced returns usage with its cost, as far as that is known. It does not wait.
+	Priced(core.Usage) core.Usage
 	// Spend counts usage, late if the task has ended, and returns the budgets that are
 	// nearly spent.
 	Spend(t *Task, r usage.Record, late bool) []usage.BudgetStatus

@@ -37,6 +37,7 @@ func (t *Task) usageRecord(e core.Event, u core.Usage) usage.Record {
 		Input: bound(u.Input), Output: bound(u.Output), Thinking: bound(u.Thinking),
 		CacheRead: bound(u.CacheRead), CacheWrite: bound(u.CacheWrite),
 	}
+	r.Cost = u.Cost
 	return r
 }
 

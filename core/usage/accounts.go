@@ -9,6 +9,8 @@ type Account struct {
 	// Day is the day, in UTC; zero for a budget without a period.
 	Day  time.Time `json:"day,omitzero"`
 	Used int64     `json:"used"`
+	// Currency is that of Used in billionths; "" for tokens.
+	Currency string `json:"currency,omitempty"`
 }
 
 // HasLimits reports whether there are any budgets.
@@ -23,7 +25,7 @@ func (b *Budgets) AccountsOf(hub int) (all []Account) {
 	defer b.mu.Unlock()
 	for i, used := range b.purses[hub] {
 		for key, a := range used.All() {
-			all = append(all, Account{b.limits[i].By, key, a.day, a.used})
+			all = append(all, Account{b.limits[i].By, key, a.day, a.used, b.limits[i].Cost.Currency})
 		}
 	}
 	return all
@@ -50,7 +52,7 @@ func (b *Budgets) Raise(hub int, all []Account) {
 	p := b.of(hub)
 	for _, told := range all {
 		for i, limit := range b.limits {
-			if limit.By != told.By || !limit.appliesTo(told.Key) || (limit.Per == Ever) != told.Day.IsZero() {
+			if limit.By != told.By || limit.Cost.Currency != told.Currency || !limit.appliesTo(told.Key) || (limit.Per == Ever) != told.Day.IsZero() {
 				continue
 			}
 			a, _ := p[i].Get(told.Key)

@@ -24,14 +24,15 @@ const (
 // separately.
 const Everybody = "*"
 
-// Budget is a limit on tokens, as counted by [core.Usage.Total]: cache reads and writes
-// are free.
+// Budget is a limit on tokens, as counted by [core.Usage.Total], where cache reads and writes are free; or on money.
 type Budget struct {
 	// By is ByAgent, ByThread or ByRequester, and Key the id of one, or Everybody.
 	By  By
 	Key string
-	// Tokens is the limit. Once it is reached, new tasks are refused.
+	// Tokens is the limit, or Cost if that is known. Once it is reached, new tasks are refused. Usage without a cost
+	// counts nothing of a cost.
 	Tokens int64
+	Cost   core.Money
 	Per    Period
 }
 
@@ -42,7 +43,8 @@ const NearlySpent = 80
 type BudgetStatus struct {
 	Budget
 	// Key is the holder: an agent, thread or requester.
-	Key  string
+	Key string
+	// Used is in tokens, or in billionths of the currency of Cost.
 	Used int64
 	// Resets is when the budget starts over; zero for never.
 	Resets time.Time
@@ -51,10 +53,10 @@ type BudgetStatus struct {
 }
 
 // Percent is how much of it is used, rounded down.
-func (s BudgetStatus) Percent() int64 { return int64(float64(s.Used) * 100 / float64(s.Tokens)) }
+func (s BudgetStatus) Percent() int64 { return int64(float64(s.Used) * 100 / float64(s.limit())) }
 
 // Spent reports whether nothing is left.
-func (s BudgetStatus) Spent() bool { return s.Used >= s.Tokens }
+func (s BudgetStatus) Spent() bool { return s.Used >= s.limit() }
 
 // Crossed reports whether the last record made the budget nearly spent, or spent.
 func (s BudgetStatus) Crossed() bool {
@@ -70,7 +72,7 @@ func (s BudgetStatus) Same(o BudgetStatus) bool {
 
 // Warning is the message to the holder of the budget.
 func (s BudgetStatus) Warning() string {
-	return fmt.Sprintf("SYSTEM: Budget is %d%% consumed. %d tokens remaining. (%s)", s.Percent(), max(0, s.Tokens-s.Used), s.terms())
+	return fmt.Sprintf("SYSTEM: Budget is %d%% consumed. %s remaining. (%s)", s.Percent(), s.amount(max(0, s.limit()-s.Used)), s.terms())
 }
 
 // Fault is the refusal of a task when the budget is used up.
@@ -79,15 +81,42 @@ func (s BudgetStatus) Fault() *core.Fault {
 	if s.Per == Daily {
 		after = ": ask again then"
 	}
-	return core.NewFault(core.CodeBudget, "the budget is used up, with %d tokens: %s%s", s.Used, s.terms(), after)
+	return core.NewFault(core.CodeBudget, "the budget is used up, with %s: %s%s", s.amount(s.Used), s.terms(), after)
 }
 
 // terms describes the limit and when it starts over.
 func (s BudgetStatus) terms() string {
 	if s.Per == Ever {
-		return fmt.Sprintf("%s %q may use %d tokens in total, and only the operator can raise that", s.By, s.Key, s.Tokens)
+		return fmt.Sprintf("%s %q may use %s in total, and only the operator can raise that", s.By, s.Key, s.amount(s.limit()))
 	}
-	return fmt.Sprintf("%s %q may use %d tokens a day, and the next day begins at %s", s.By, s.Key, s.Tokens, s.Resets.Format(time.RFC3339))
+	return fmt.Sprintf("%s %q may use %s a day, and the next day begins at %s", s.By, s.Key, s.amount(s.limit()), s.Resets.Format(time.RFC3339))
+}
+
+// limit returns the limit in what Used is in.
+func (l Budget) limit() int64 {
+	if l.Cost.Known() {
+		return l.Cost.Nanos
+	}
+	return l.Tokens
+}
+
+// used returns what a record uses of the limit.
+func (l Budget) used(r Record) int64 {
+	switch {
+	case !l.Cost.Known():
+		return r.Tokens.Total()
+	case r.Cost.Currency != l.Cost.Currency:
+		return 0
+	}
+	return r.Cost.Nanos
+}
+
+// amount formats what was used of the limit, or may be.
+func (l Budget) amount(n int64) string {
+	if l.Cost.Known() {
+		return core.Money{Nanos: n, Currency: l.Cost.Currency}.String()
+	}
+	return fmt.Sprintf("%d tokens", n)
 }
 
 // Budgets holds records against limits. It is safe for concurrent use. For a budget of
@@ -162,7 +191,7 @@ func (b *Budgets) add(p purse, s Record, counted func(limit int, key string, day
 			continue // that day is over
 		}
 		before := a.used
-		a.used = sum(a.used, s.Tokens.Total())
+		a.used = sum(a.used, limit.used(s))
 		p[i].Put(key, a)
 		if counted != nil {
 			counted(i, key, a.day, a.used-before)

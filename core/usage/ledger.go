@@ -27,12 +27,29 @@ const (
 type Total struct {
 	Key    string     `json:"key"`
 	Tokens core.Usage `json:"tokens"`
-	// Events is how many usage events the total is the sum of.
-	Events int64 `json:"events"`
+	// Events is how many usage events the total is the sum of, and Unpriced how many of them have no cost: neither their
+	// agent nor the prices of the hub tell it.
+	Events   int64 `json:"events"`
+	Unpriced int64 `json:"unpriced,omitempty"`
+	// Cost is that of the others; unknown if there are none.
+	Cost core.Money `json:"cost,omitzero"`
 }
 
-func (t *Total) add(tokens core.Usage, events int64) {
-	t.Tokens, t.Events = t.Tokens.Add(tokens), t.Events+events
+// add adds another total. What is in another currency counts as unpriced.
+func (t *Total) add(o Total) {
+	if t.Cost.Known() && o.Cost.Known() && t.Cost.Currency != o.Cost.Currency {
+		o.Unpriced = o.Events
+	}
+	t.Tokens, t.Events, t.Unpriced, t.Cost = t.Tokens.Add(o.Tokens), t.Events+o.Events, t.Unpriced+o.Unpriced, t.Cost.Add(o.Cost)
+}
+
+// total returns the total of one record.
+func (s Record) total() Total {
+	t := Total{Tokens: s.Tokens, Events: 1, Cost: s.Cost}
+	if !s.Cost.Known() {
+		t.Unpriced = 1
+	}
+	return t
 }
 
 // Record is one usage event and the keys under which it counts, in a stable JSON form.
@@ -46,7 +63,9 @@ type Record struct {
 	Requester string       `json:"requester"`
 	// Thread is "" for a task without a thread.
 	Thread core.ThreadID `json:"thread,omitempty"`
-	Tokens core.Usage    `json:"tokens"`
+	// Tokens has neither model nor cost.
+	Tokens core.Usage `json:"tokens"`
+	Cost   core.Money `json:"cost,omitzero"`
 }
 
 // key is the key of the record in a grouping.
@@ -87,7 +106,7 @@ func NewLedger() *Ledger {
 	l := &Ledger{groups: map[By]*group{}}
 	for _, by := range []By{ByAgent, ByThread, ByRequester, ByDay, ByTask} {
 		g := &group{others: Total{Key: OtherKey}}
-		g.keys = lru.New(lru.Options[string, Total]{Count: MaxKeys, Evicted: func(_ string, t Total) { g.others.add(t.Tokens, t.Events) }})
+		g.keys = lru.New(lru.Options[string, Total]{Count: MaxKeys, Evicted: func(_ string, t Total) { g.others.add(t) }})
 		l.groups[by] = g
 	}
 	return l
@@ -101,7 +120,7 @@ func (l *Ledger) Add(s Record) {
 		key := s.key(by)
 		t, _ := g.keys.Get(key)
 		t.Key = key
-		t.add(s.Tokens, 1)
+		t.add(s.total())
 		g.keys.Put(key, t)
 	}
 }
@@ -113,7 +132,7 @@ func Sum(all ...[]Total) []Total {
 		for _, t := range totals {
 			s := sums[t.Key]
 			s.Key = t.Key
-			s.add(t.Tokens, t.Events)
+			s.add(t)
 			sums[t.Key] = s
 		}
 	}
@@ -121,6 +140,18 @@ func Sum(all ...[]Total) []Total {
 }
 
 func byKey(a, b Total) int { return cmp.Compare(a.Key, b.Key) }
+
+// Total returns the total of all records. Its key is "".
+func (l *Ledger) Total() (sum Total) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	days := l.groups[ByDay]
+	for _, t := range days.keys.All() {
+		sum.add(t)
+	}
+	sum.add(days.others)
+	return sum
+}
 
 // Totals returns the totals of a grouping, ordered by key. It returns an invalid Fault
 // for an unknown grouping.

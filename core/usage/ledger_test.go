@@ -39,11 +39,11 @@ func TestTokensAddUpInEveryGrouping(t *testing.T) {
 	l.Add(usage.Record{Task: "2", Agent: "ali", Thread: "t", Requester: "cem", At: monday, Tokens: ten})
 	both := one.Add(ten)
 	for by, want := range map[usage.By][]usage.Total{
-		usage.ByAgent:     {{Key: "ali", Tokens: ten, Events: 1}, {Key: "ben", Tokens: both, Events: 2}},
-		usage.ByThread:    {{Key: "t", Tokens: both, Events: 2}, {Key: "u", Tokens: ten, Events: 1}},
-		usage.ByRequester: {{Key: "ana", Tokens: both, Events: 2}, {Key: "cem", Tokens: ten, Events: 1}},
-		usage.ByDay:       {{Key: "2026-01-05", Tokens: both, Events: 2}, {Key: "2026-01-06", Tokens: ten, Events: 1}},
-		usage.ByTask:      {{Key: "1", Tokens: both, Events: 2}, {Key: "2", Tokens: ten, Events: 1}},
+		usage.ByAgent:     {{Key: "ali", Tokens: ten, Events: 1, Unpriced: 1}, {Key: "ben", Tokens: both, Events: 2, Unpriced: 2}},
+		usage.ByThread:    {{Key: "t", Tokens: both, Events: 2, Unpriced: 2}, {Key: "u", Tokens: ten, Events: 1, Unpriced: 1}},
+		usage.ByRequester: {{Key: "ana", Tokens: both, Events: 2, Unpriced: 2}, {Key: "cem", Tokens: ten, Events: 1, Unpriced: 1}},
+		usage.ByDay:       {{Key: "2026-01-05", Tokens: both, Events: 2, Unpriced: 2}, {Key: "2026-01-06", Tokens: ten, Events: 1, Unpriced: 1}},
+		usage.ByTask:      {{Key: "1", Tokens: both, Events: 2, Unpriced: 2}, {Key: "2", Tokens: ten, Events: 1, Unpriced: 1}},
 	} {
 		if d := cmp.Diff(want, totals(t, l, by)); d != "" {
 			t.Errorf("by %s (-want +got):\n%s", by, d)
@@ -64,8 +64,8 @@ func TestDaysAreInUTC(t *testing.T) {
 		l.Add(usage.Record{At: at, Tokens: core.Usage{Input: 1}})
 	}
 	want := []usage.Total{
-		{Key: "2026-01-05", Tokens: core.Usage{Input: 2}, Events: 2},
-		{Key: "2026-01-06", Tokens: core.Usage{Input: 2}, Events: 2},
+		{Key: "2026-01-05", Tokens: core.Usage{Input: 2}, Events: 2, Unpriced: 2},
+		{Key: "2026-01-06", Tokens: core.Usage{Input: 2}, Events: 2, Unpriced: 2},
 	}
 	if d := cmp.Diff(want, totals(t, l, usage.ByDay)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

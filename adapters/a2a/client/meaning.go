@@ -92,6 +92,10 @@ func usageOf(u *wire.StatusUpdate) (used core.Usage, ok bool) {
 				CacheWrite: tokens(v, "cache_write"), Thinking: tokens(v, "thinking", "thoughtsTokenCount", "thoughts_token_count"),
 			}
 			if used != (core.Usage{}) {
+				used.Model, _ = v.Get("model").Text()
+				if c := v.Get("cost"); c.Kind() == strictjson.Object && (c.Decode(&used.Cost) != nil || !core.IsCurrency(used.Cost.Currency)) {
+					used.Cost = core.Money{}
+				}
 				return used, true
 			}
 		}

@@ -24,7 +24,8 @@ func (t *turn) finish(m jsonrpc.Message) error {
 	if fault != nil {
 		return core.NewFault(core.CodeInvalid, "the agent's answer to the prompt: %s", fault.Message)
 	}
-	if u, ok := usageOf(r, m.Result); ok {
+	u, ok := usageOf(r, m.Result)
+	if u.Cost = t.session.cost.take(); ok || u.Cost.Nanos > 0 {
 		t.report(u, nil)
 	}
 	switch r.StopReason {
@@ -85,8 +86,8 @@ func usageOfChunk(u *wire.Update) (core.Usage, bool) {
 }
 
 // usageOf returns the tokens of a turn where the agent counts them: claude-agent-acp as usage,
-// Gemini CLI as quota among the metadata. The protocol's own usage_update is the size of the
-// context and no sum.
+// Gemini CLI as quota among the metadata. The tokens of the protocol's own usage_update are the
+// size of the context and no sum.
 func usageOf(r wire.PromptResponse, result strictjson.Value) (core.Usage, bool) {
 	if r.Usage != nil {
 		return tokens(*r.Usage), true
@@ -99,5 +100,12 @@ func usageOf(r wire.PromptResponse, result strictjson.Value) (core.Usage, bool) 
 	if count.Absent() || count.Decode(&quota) != nil {
 		return core.Usage{}, false
 	}
-	return core.Usage{Input: quota.Input, Output: quota.Output}, true
+	u := core.Usage{Input: quota.Input, Output: quota.Output}
+	var models []struct {
+		Model string `json:"model"`
+	}
+	if v := result.Get("_meta", "quota", "model_usage"); v.Exists() && v.Decode(&models) == nil && len(models) == 1 {
+		u.Model = models[0].Model
+	}
+	return u, true
 }

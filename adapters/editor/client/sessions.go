@@ -45,6 +45,7 @@ type session struct {
 	id    string
 	conn  *connection // on which it is open
 	known agent.Known // the turns of the thread that it knows
+	cost  cost
 	// unknown says that the agent does not know the session any more.
 	unknown bool
 

@@ -128,6 +128,30 @@ func TestTheUsageOfATurnIsToldBeforeItsEnd(t *testing.T) {
 	})
 }
 
+func TestEachTurnCostsWhatItAddedToTheCostOfItsSession(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		for i, c := range []struct{ told, want string }{
+			{`{"amount":0.0014,"currency":"USD"}`, `{"nanos":1400000,"currency":"USD"}`},
+			{`{"amount":0.0034,"currency":"USD"}`, `{"nanos":2000000,"currency":"USD"}`},
+			{`{"amount":0.0034,"currency":"USD"}`, `{"nanos":0,"currency":"USD"}`},
+			{`{"amount":"much"}`, `{"nanos":0,"currency":"USD"}`},
+			{`{"amount":0.0005,"currency":"USD"}`, `{"nanos":500000,"currency":"USD"}`}, // it counts anew
+		} {
+			asked := s.open(core.Request{Content: "x", Thread: "th"})
+			if i == 0 {
+				p.begins("s1")
+			}
+			prompt := p.wants("session/prompt")
+			update := `{"sessionUpdate":"usage_update","used":10,"size":100,"cost":` + c.told + `}`
+			p.updates("s1", update)
+			p.replies(prompt, `{"stopReason":"end_turn","usage":{"inputTokens":5,"outputTokens":4,"totalTokens":9}}`)
+			s.tells(asked, `foreign {"dialect":"editor","name":"usage_update"} + `+update, `usage {"input":5,"output":4,"cost":`+c.want+`}`, `done {}`)
+		}
+		_ = stop()
+	})
+}
+
 func TestTheQuotaOfGeminiIsUsage(t *testing.T) {
 	serve(t, nil, func(s *served) {
 		p, stop := s.start(`{}`)

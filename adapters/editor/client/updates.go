@@ -34,6 +34,9 @@ func (t *turn) aside(u *wire.Update) {
 		t.notice(u)
 	case wire.UpdateCompactionUpdate:
 		t.compaction(u)
+	case wire.UpdateUsage:
+		t.session.cost.tell(u.Whole.Get("cost"))
+		t.foreign(u)
 	default:
 		// A plan, commands, modes, the window of the context, what the user said, and whatever
 		// comes to the protocol later.

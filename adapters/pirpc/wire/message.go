@@ -36,6 +36,9 @@ type Message struct {
 	ErrorMessage string
 }
 
+// piCurrency is that of the prices of pi.
+const piCurrency = "USD"
+
 // messageOf reads a message.
 func messageOf(v strictjson.Value) (Message, error) {
 	var m struct {
@@ -47,7 +50,11 @@ func messageOf(v strictjson.Value) (Message, error) {
 			CacheRead  int64 `json:"cacheRead"`
 			CacheWrite int64 `json:"cacheWrite"`
 			Reasoning  int64 `json:"reasoning"`
+			Cost       struct {
+				Total float64 `json:"total"`
+			} `json:"cost"`
 		} `json:"usage"`
+		Model        string `json:"model"`
 		StopReason   string `json:"stopReason"`
 		ErrorMessage string `json:"errorMessage"`
 	}
@@ -62,6 +69,12 @@ func messageOf(v strictjson.Value) (Message, error) {
 			Input: max(0, u.Input), Output: max(0, u.Output) - thinking, CacheRead: max(0, u.CacheRead), CacheWrite: max(0, u.CacheWrite),
 			Thinking: thinking,
 		},
+	}
+	if message.Usage != (core.Usage{}) {
+		message.Usage.Model = m.Model
+	}
+	if u.Cost.Total > 0 { // pi tells 0 for a model whose price it does not know
+		message.Usage.Cost, _ = core.MoneyOf(u.Cost.Total, piCurrency)
 	}
 	if m.Role != RoleAssistant {
 		return message, nil

@@ -61,8 +61,8 @@ func wantUsage(t *testing.T, h *servedHub, tasks int64) {
 		if err := h.Get(t.Context(), fmt.Sprintf("/v1/usage?by=%s", by), &got); err != nil {
 			t.Fatal(err)
 		}
-		want := client.UsageTotals{By: string(by), Totals: []usage.Total{{
-			Key: key, Tokens: core.Usage{Input: 1000 * tasks, Output: 500 * tasks, CacheRead: 7 * tasks}, Events: 2 * tasks,
+		want := client.UsageTotals{By: string(by), Currency: "USD", Totals: []usage.Total{{
+			Key: key, Tokens: core.Usage{Input: 1000 * tasks, Output: 500 * tasks, CacheRead: 7 * tasks}, Events: 2 * tasks, Unpriced: 2 * tasks,
 		}}, Budgets: []client.BudgetStatus{{By: "thread", Key: "th", Tokens: 3000, Per: "total", Used: 1500 * tasks, Percent: 50 * tasks}}}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("by %s (-want +got):\n%s", by, d)

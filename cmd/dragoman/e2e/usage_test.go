@@ -26,8 +26,8 @@ func TestUsageIsShownByEveryDimension(t *testing.T) {
 		}
 		lines := strings.Split(strings.TrimSpace(out), "\n")
 		if len(lines) != 2 || !strings.HasPrefix(lines[0], strings.ToUpper(by)) || !strings.HasPrefix(lines[1], key) ||
-			!strings.HasSuffix(strings.Join(strings.Fields(lines[1]), " "), "3500 350 7 0 0 3857") {
-			t.Errorf("by %s: got\n%s\nwant a line of %s with 3500, 350, 7, 0, 0 and 3857", by, out, key)
+			!strings.HasSuffix(strings.Join(strings.Fields(lines[1]), " "), "3500 350 7 0 0 3857 unpriced") {
+			t.Errorf("by %s: got\n%s\nwant a line of %s with 3500, 350, 7, 0, 0 and 3857, unpriced", by, out, key)
 		}
 	}
 }

@@ -226,21 +226,25 @@ func (c *Client) JournalFailure(ctx context.Context) (reason string, err error) 
 
 // UsageTotals is the response of GET /v1/usage.
 type UsageTotals struct {
-	By      string         `json:"by"`
-	Totals  []usage.Total  `json:"totals"`
-	Budgets []BudgetStatus `json:"budgets"`
-	Missing []string       `json:"missing,omitempty"` // the hubs whose tokens are not in the totals
+	By       string         `json:"by"`
+	Currency string         `json:"currency"` // of all costs
+	Totals   []usage.Total  `json:"totals"`
+	Budgets  []BudgetStatus `json:"budgets"`
+	Missing  []string       `json:"missing,omitempty"` // the hubs whose tokens are not in the totals
 }
 
 // BudgetStatus is how much of a budget is used.
 type BudgetStatus struct {
-	By      string     `json:"by"`
-	Key     string     `json:"key"`
-	Tokens  int64      `json:"tokens"`
-	Per     string     `json:"per"`
-	Used    int64      `json:"used"`
-	Percent int64      `json:"percent"`
-	Resets  *time.Time `json:"resets,omitempty"`
+	By      string `json:"by"`
+	Key     string `json:"key"`
+	Tokens  int64  `json:"tokens"`
+	Per     string `json:"per"`
+	Used    int64  `json:"used"`
+	Percent int64  `json:"percent"`
+	// Cost is the limit of a budget in money, and UsedCost what is used of it.
+	Cost     core.Money `json:"cost,omitzero"`
+	UsedCost core.Money `json:"used_cost,omitzero"`
+	Resets   *time.Time `json:"resets,omitempty"`
 }
 
 // Usage returns the token usage grouped by a key such as agent or day.

@@ -230,10 +230,14 @@ func (t *chat) inject(ctx context.Context, text string) {
 	})
 }
 
-// usage tells the tokens of all turns.
+// usage tells the tokens of all turns, and what they cost as far as that is known.
 func (t *chat) usage() string {
 	u := t.spent()
-	return fmt.Sprintf("[%d tokens: %d input, %d output, %d thinking; cache: %d read, %d written]", u.Total(), u.Input, u.Output, u.Thinking, u.CacheRead, u.CacheWrite)
+	cost := ""
+	if u.Cost.Known() {
+		cost = "; cost: " + u.Cost.String()
+	}
+	return fmt.Sprintf("[%d tokens: %d input, %d output, %d thinking; cache: %d read, %d written%s]", u.Total(), u.Input, u.Output, u.Thinking, u.CacheRead, u.CacheWrite, cost)
 }
 
 // ask begins a turn with the next question.

@@ -297,7 +297,12 @@ func summary(body core.Body) string {
 	case core.File:
 		s = fmt.Sprintf("%s %s %d bytes", b.Name, b.MediaType, len(b.Data))
 	case core.Usage:
-		s = fmt.Sprintf("input %d, output %d, thinking %d", b.Input, b.Output, b.Thinking)
+		if s = fmt.Sprintf("input %d, output %d, thinking %d", b.Input, b.Output, b.Thinking); b.Model != "" {
+			s += " of " + b.Model
+		}
+		if b.Cost.Known() {
+			s += ", cost " + b.Cost.String()
+		}
 	case core.Retrying:
 		s = fmt.Sprintf("%s failed: %s", b.Agent, b.Fault.Message)
 	case core.CancelRequested:

@@ -21,10 +21,11 @@ var usageKeys = []string{"agent", "thread", "requester", "day", "task"}
 func usageCommand(io Streams) *cobra.Command {
 	var by string
 	c := &cobra.Command{
-		Use: "usage", Short: "Show token usage and budgets", Args: cobra.NoArgs,
-		Long: `Show the tokens used by agent, thread, requester, day or task, as far back as the hub
-keeps them, and the state of the budgets. A terminal also shows a bar for each of the
-latest days.`,
+		Use: "usage", Short: "Show the usage of tokens, its cost, and budgets", Args: cobra.NoArgs,
+		Long: `Show the tokens used by agent, thread, requester, day or task, and what they cost, as far
+back as the hub keeps them, and the state of the budgets. A terminal also shows a bar for
+each of the latest days. Usage is unpriced where neither its agent tells the cost nor
+usage.prices has the model.`,
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.Flags().StringVar(&by, "by", "agent", "`key` to group by: agent, thread, requester, day or task")
@@ -66,12 +67,23 @@ latest days.`,
 
 // printTotals prints a table of token totals.
 func printTotals(out io.Writer, u client.UsageTotals) error {
-	t := newTable(out, strings.ToUpper(u.By), "INPUT", "OUTPUT", "THINKING", "CACHE READ", "CACHE WRITE", "TOTAL")
+	t := newTable(out, strings.ToUpper(u.By), "INPUT", "OUTPUT", "THINKING", "CACHE READ", "CACHE WRITE", "TOTAL", "COST")
 	for _, x := range u.Totals {
 		n := x.Tokens
-		t.row(orDash(x.Key), fmt.Sprint(n.Input), fmt.Sprint(n.Output), fmt.Sprint(n.Thinking), fmt.Sprint(n.CacheRead), fmt.Sprint(n.CacheWrite), fmt.Sprint(n.Total()))
+		t.row(orDash(x.Key), fmt.Sprint(n.Input), fmt.Sprint(n.Output), fmt.Sprint(n.Thinking), fmt.Sprint(n.CacheRead), fmt.Sprint(n.CacheWrite), fmt.Sprint(n.Total()), costOf(x))
 	}
 	return t.flush()
+}
+
+// costOf returns what a total cost, and how many of its events have no price.
+func costOf(x usage.Total) string {
+	switch {
+	case x.Unpriced == 0 || !x.Cost.Known() && x.Unpriced < x.Events: // of an older hub nothing is known
+		return orDash(strings.Replace(x.Cost.String(), "unknown", "", 1))
+	case x.Cost.Known():
+		return fmt.Sprintf("%s, %d unpriced", x.Cost, x.Unpriced)
+	}
+	return "unpriced"
 }
 
 // printBudgets prints a table of budgets, if there are any.
@@ -85,7 +97,11 @@ func printBudgets(out io.Writer, budgets []client.BudgetStatus) error {
 		if b.Resets != nil {
 			resets = b.Resets.UTC().Format(time.RFC3339)
 		}
-		t.row(b.By+" "+b.Key, fmt.Sprint(b.Used), fmt.Sprint(b.Tokens), b.Per, fmt.Sprint(b.Percent), orDash(resets))
+		used, limit := fmt.Sprint(b.Used), fmt.Sprint(b.Tokens)
+		if b.Cost.Known() {
+			used, limit = b.UsedCost.String(), b.Cost.String()
+		}
+		t.row(b.By+" "+b.Key, used, limit, b.Per, fmt.Sprint(b.Percent), orDash(resets))
 	}
 	return t.flush()
 }

@@ -50,6 +50,7 @@ func TestTheBudgetsAreATable(t *testing.T) {
 	err := printBudgets(&out, []client.BudgetStatus{
 		{By: "agent", Key: "ben", Tokens: 1000, Per: "day", Used: 800, Percent: 80, Resets: &resets},
 		{By: "thread", Key: "th", Tokens: 7, Per: "total"},
+		{By: "requester", Key: "ann", Per: "day", Percent: 50, Cost: core.Money{Nanos: 25e8, Currency: "USD"}, UsedCost: core.Money{Nanos: 125e7, Currency: "USD"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -58,9 +59,24 @@ func TestTheBudgetsAreATable(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		got = append(got, strings.Join(strings.Fields(line), " "))
 	}
-	want := []string{"BUDGET OF USED LIMIT PER % RESETS", "agent ben 800 1000 day 80 2026-01-06T00:00:00Z", "thread th 0 7 total 0 -"}
+	want := []string{"BUDGET OF USED LIMIT PER % RESETS", "agent ben 800 1000 day 80 2026-01-06T00:00:00Z", "thread th 0 7 total 0 -", "requester ann 1.25 USD 2.50 USD day 50 -"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestUsageShowsWhatItCostAndWhatIsUnpriced(t *testing.T) {
+	usd := core.Money{Nanos: 12_300_000, Currency: "USD"}
+	for want, total := range map[string]usage.Total{
+		"0.0123 USD":             {Events: 2, Cost: usd},
+		"0.0123 USD, 1 unpriced": {Events: 3, Unpriced: 1, Cost: usd},
+		"unpriced":               {Events: 2, Unpriced: 2},
+		"0.00 USD":               {Events: 1, Cost: core.Money{Currency: "USD"}},
+		"-":                      {Events: 1}, // of a hub before it had prices
+	} {
+		if got := costOf(total); got != want {
+			t.Errorf("%+v: got %q, want %q", total, got, want)
+		}
 	}
 }
 

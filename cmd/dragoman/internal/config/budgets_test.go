@@ -24,7 +24,7 @@ func TestBudgetsAreReadFromTheFileAndTheEnvironment(t *testing.T) {
 		},
 	} {
 		c, err := load()
-		if d := cmp.Diff(want, c.Budgets.Limits()); err != nil || d != "" {
+		if d := cmp.Diff(want, c.Budgets.Limits("USD")); err != nil || d != "" {
 			t.Errorf("%s: got %v and (-want +got):\n%s", name, err, d)
 		}
 	}
@@ -53,7 +53,9 @@ func TestAnInvalidBudgetIsRefusedWithWhatToWrite(t *testing.T) {
 		"[{agent: ben, tokens: 1e300}]":             tokens + "1e+300",
 		"[{agent: ben, tokens: .inf}]":              tokens + "+Inf",
 		"[{agent: ben, tokens: 1, per: week}]":      `[0].per: want day or total, got "week"`,
-		"[{agent: ben, tokens: 1, of: day}]":        "[0].of: unknown: use agent, requester, thread, tokens, per",
+		"[{agent: ben, tokens: 1, of: day}]":        "[0].of: unknown: use agent, requester, thread, tokens, cost, per",
+		"[{agent: ben, tokens: 1, cost: 1}]":        "[0].cost: a budget has one of tokens and cost",
+		"[{agent: ben, cost: -1}]":                  "[0].cost: want an amount such as 2.50, at most a million, got -1",
 		"[{agent: ben, token: 1}]":                  "[0].token: unknown: did you mean tokens?",
 		"[{1: ben}]":                                "[0].1: unknown",
 		"[{agent: ben, requester: ana, tokens: 1}]": "[0].agent: a budget has one of agent, requester and thread",

@@ -69,8 +69,8 @@ func (c *Config) settings() *table {
 
 	c.Cluster.settings(t.group("cluster", "Several hubs that work as one."))
 	c.Journal.settings(t.group("journal", "How long tasks are kept, and where."))
-	c.Usage.settings(t.group("usage", "How long token usage is kept."))
-	add(t, "budgets", &c.Budgets, nil, "Token limits per agent, requester or thread, each per day or in total.")
+	c.Usage.settings(t.group("usage", "What tokens cost, and how long token usage is kept."))
+	add(t, "budgets", &c.Budgets, nil, "Limits of tokens or of money per agent, requester or thread, each per day or in total.")
 	add(t, "agents", &c.Agents, nil, "Agents that the hub runs as child processes, or connects to.")
 	add(t, "packs", &c.Packs, nil, "MCP servers that the hub runs or connects to, and whose tools it offers.")
 	c.TLS.settings(t.group("tls", "Encryption."))

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
 // Journal are the settings of the journal.
@@ -23,13 +24,17 @@ func (j *Journal) settings(t *table) {
 	add(t, "lag", &j.Lag, 200*time.Millisecond, "Journal delay above which the end of a task is reported only after it is recorded. With 0s every end is recorded first.").atLeast(0)
 }
 
-// Usage are the limits of the token usage that is kept.
+// Usage says what tokens cost, and how much of the usage is kept.
 type Usage struct {
-	Age   time.Duration
-	Bytes int64
+	Prices   Prices
+	Currency string
+	Age      time.Duration
+	Bytes    int64
 }
 
 func (u *Usage) settings(t *table) {
+	add(t, "prices", &u.Prices, nil, "What a million tokens of a model cost, by the name that agents tell. An agent that tells its cost is believed.")
+	add(t, "currency", &u.Currency, usage.DefaultCurrency, "Currency of prices, costs and budgets, as a code of ISO 4217. A cost in another one does not count.").matching(`^[A-Z]{3}$`, "three capital letters, such as EUR")
 	add(t, "age", &u.Age, 9600*time.Hour, "How long token usage is kept.")
 	add(t, "bytes", &u.Bytes, 64<<20, "Maximum size of the usage that is kept. All of it is read at start.").bytes().atLeast(1 << 20)
 }

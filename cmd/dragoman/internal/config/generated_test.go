@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 //go:generate go test -count=1 -run "^(TestTheSettingsAreDocumented|TestTheSchemaOfTheSettingsIsCurrent)$" . -update-docs
@@ -103,7 +105,7 @@ func shownDefault(s *Setting) string {
 		if len(v) == 0 {
 			return ""
 		}
-	case Budgets, Agents, Packs, Issuers, Options:
+	case Budgets, Prices, Agents, Packs, Issuers, Options:
 		return ""
 	case string:
 		if v == "" {
@@ -236,6 +238,11 @@ func typeOf(s *Setting) object {
 		}
 	case float64:
 		o = object{{"type", "number"}, {"minimum", 0}, {"maximum", 1}}
+		if s.isAmount {
+			o[2].value = core.MaxAmount
+		}
+	case Prices:
+		o = object{{"type", "array"}, {"items", schemaOfEntry(new(Price), "model", "input", "output")}}
 	case Budgets:
 		o = object{{"type", "array"}, {"items", schemaOfBudget()}}
 	case Options:
@@ -273,7 +280,8 @@ func schemaOfEntry(e entry, required ...string) object {
 // schemaOfBudget describes one limit of budgets.
 func schemaOfBudget() object {
 	only := func(name string) object { return object{{"required", []string{name}}} }
-	return append(schemaOfEntry(new(Budget), "tokens"),
+	return append(schemaOfEntry(new(Budget)),
 		member{"oneOf", []object{only("agent"), only("requester"), only("thread")}},
+		member{"allOf", []object{{{"oneOf", []object{only("tokens"), only("cost")}}}}},
 		member{"examples", []object{{{"agent", "ben"}, {"tokens", 100_000}, {"per", "day"}}}})
 }

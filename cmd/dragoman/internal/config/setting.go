@@ -20,6 +20,7 @@ type Setting struct {
 	standard any
 	reset    func() // sets the field to its default
 	inBytes  bool
+	isAmount bool
 	isPath   bool
 	onlyList bool // commas do not separate texts
 	// clean returns a text of a list as the field has it, or what is wrong with it; cleanPattern
@@ -38,7 +39,7 @@ type Setting struct {
 
 // value lists the types of settings.
 type value interface {
-	string | bool | *bool | int | int64 | float64 | time.Duration | []string | Budgets | Agents | Packs | Issuers | Options
+	string | bool | *bool | int | int64 | float64 | time.Duration | []string | Budgets | Prices | Agents | Packs | Issuers | Options
 }
 
 // table collects the settings of one group; all groups share all and groups.
@@ -105,6 +106,12 @@ func (s *Setting) path() *Setting {
 // bytes allows units, such as MiB.
 func (s *Setting) bytes() *Setting {
 	s.inBytes = true
+	return s
+}
+
+// amounts allows a number up to a million, instead of one from 0 to 1.
+func (s *Setting) amounts() *Setting {
+	s.isAmount = true
 	return s
 }
 

@@ -43,6 +43,10 @@ func wrongMessage(s *Setting, at, written, shown string) string {
 		if written == `"no such text"` && s.choices == nil && s.pattern == nil {
 			return ""
 		}
+	case *float64:
+		if written == "1.5" && s.isAmount {
+			return ""
+		}
 	case *bool, **bool:
 		if written == "true" {
 			return ""

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
@@ -76,9 +77,9 @@ func (s *Setting) set(raw any) (ok bool) {
 			field.Set(reflect.ValueOf(&b))
 		}
 	case reflect.Float64:
-		n := number(raw)
-		if ok = 0 <= n && n <= 1; ok {
+		if n := number(raw); n >= 0 && n <= s.mostNumber() {
 			field.SetFloat(n)
+			return true
 		}
 	default:
 		var n int64
@@ -89,6 +90,14 @@ func (s *Setting) set(raw any) (ok bool) {
 		return false
 	}
 	return ok
+}
+
+// mostNumber is the largest number that is no whole one.
+func (s *Setting) mostNumber() float64 {
+	if s.isAmount {
+		return core.MaxAmount
+	}
+	return 1
 }
 
 // allows reports whether a text is one of those that the setting accepts.
@@ -202,6 +211,9 @@ func (s *Setting) wanted() string {
 	case *[]string:
 		return "a list of texts"
 	case *float64:
+		if s.isAmount {
+			return "an amount such as 2.50, at most a million"
+		}
 		return "a number from 0 to 1"
 	case *string:
 		switch {

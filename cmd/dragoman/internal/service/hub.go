@@ -73,7 +73,8 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options), star
 // hubOptions locks the data directory and returns the options of the engine.
 func (s *Service) hubOptions() (o hub.Options, err error) {
 	c := s.config
-	o.ID, o.Log, o.Schema, o.Budgets = core.NewID(), s.log, schemas.Compile, c.Budgets.Limits()
+	o.ID, o.Log, o.Schema, o.Budgets = core.NewID(), s.log, schemas.Compile, c.Budgets.Limits(c.Usage.Currency)
+	o.Prices = c.Usage.Prices.In(c.Usage.Currency)
 	q := c.Quotas
 	o.Quotas = quota.NewBook(quota.Limits{Connections: q.Connections, Tasks: q.Tasks, Bytes: q.Bytes, Rate: float64(q.Rate)})
 	o.Memory = memory.New(contentMemory(c.Limits.Memory))
