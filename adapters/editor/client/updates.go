@@ -34,7 +34,7 @@ func (t *turn) aside(u *wire.Update) {
 		t.notice(u)
 	case wire.UpdateCompactionUpdate:
 		t.compaction(u)
-	case wire.UpdateUsage:
+	case wire.UpdateUsageUpdate:
 		t.session.cost.tell(u.Whole.Get("cost"))
 		t.foreign(u)
 	default:
