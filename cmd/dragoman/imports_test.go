@@ -125,6 +125,9 @@ var table = []row{
 		lib:  []string{"go.opentelemetry.io"},
 	},
 
+	// What the hub tells people elsewhere.
+	{from: []string{"adapters/notify"}, own: append([]string{"core/redact"}, session...)},
+
 	// The codecs that have a package of their own.
 	codec("a2a"),
 	codec("acp"),

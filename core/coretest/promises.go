@@ -277,6 +277,13 @@ func (p *Promises) Forgotten(id core.TaskID) {
 	t.forgotten = true
 }
 
+// Cut implements hub.CutObserver.
+func (p *Promises) Cut(id core.TaskID) {
+	if o, ok := p.next.(hub.CutObserver); ok {
+		o.Cut(id)
+	}
+}
+
 // JournalRefused says that the journal has refused the latest records: it must then have the
 // beginning of each task.
 func (p *Promises) JournalRefused() { p.refused = true }

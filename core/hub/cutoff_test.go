@@ -10,6 +10,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
+// cutOff is an observer of the tasks that a kill has cut off.
+type cutOff struct {
+	atTheEnd
+	all []core.TaskID
+}
+
+func (c *cutOff) Cut(id core.TaskID) { c.all = append(c.all, id) }
+
 func TestAToolCallThatRanWhenTheHubWasKilledHasAnEndAfterTheStart(t *testing.T) {
 	kept := journal.NewMemory(journal.Retention{})
 	cut := core.TaskID(core.NewID())
@@ -21,8 +29,12 @@ func TestAToolCallThatRanWhenTheHubWasKilledHasAnEndAfterTheStart(t *testing.T) 
 			t.Fatal(err)
 		}
 	}
-	if err := coretest.NewHub(t, hub.Options{Journal: kept}).Recover(t.Context()); err != nil {
+	told := &cutOff{atTheEnd: func() {}}
+	if err := coretest.NewHub(t, hub.Options{Journal: kept, Observer: told}).Recover(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if len(told.all) != 1 || told.all[0] != cut {
+		t.Errorf("the observer is told of %q, want the task that was cut off, once", told.all)
 	}
 	all, err := kept.Read(t.Context(), cut, 5, 0)
 	if err != nil || len(all) != 2 {

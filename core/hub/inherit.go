@@ -39,9 +39,14 @@ func (h *Hub) Inherit(ctx context.Context, e journal.Estate) (rest func(context.
 	if err != nil {
 		return nil, err
 	}
+	h.tellCut(cut)
 	all, cut, err := h.bequests(ctx, unsaid, e.Life().Hub, gone)
 	if len(cut) > 0 { // also after an error: what has its end is not read again
-		err = cmp.Or(e.Append(ctx, closeOpen(ctx, cut, h.readStored)...), err)
+		failed := e.Append(ctx, closeOpen(ctx, cut, h.readStored)...)
+		if failed == nil {
+			h.tellCut(cut)
+		}
+		err = cmp.Or(failed, err)
 	}
 	if err != nil {
 		h.giveUp(all) // they are looked at again
@@ -261,6 +266,7 @@ func (h *Hub) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, 
 		}
 		_ = timer.Sleep(ctx, settleAgain)
 	}
+	h.tellCut(records)
 	for i, a := range all {
 		h.extend(a.task, []core.Event{records[i].Event})
 	}

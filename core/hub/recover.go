@@ -63,6 +63,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 	if err := h.journal.Append(ctx, cut...); err != nil {
 		return err
 	}
+	h.tellCut(cut)
 	if h.tracer != nil {
 		h.tracer.Recovered(traced)
 	}

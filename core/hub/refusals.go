@@ -1,9 +1,29 @@
 package hub
 
-import "github.com/dragoman-hub/dragoman/core"
+import (
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
 
 // ForgottenObserver is an [Observer] that is told of refused tasks that are not recorded.
 type ForgottenObserver interface{ Forgotten(core.TaskID) }
+
+// CutObserver is an [Observer] that is told of tasks whose ends the hub has stored without Appended: those that ran when
+// it, or a hub that it has taken over, was killed.
+type CutObserver interface{ Cut(core.TaskID) }
+
+// tellCut tells the observer of the ends among records that were stored.
+func (h *Hub) tellCut(stored []journal.Record) {
+	o, ok := h.observer.(CutObserver)
+	if !ok {
+		return
+	}
+	for _, r := range stored {
+		if r.Event.Body.Kind().Ends() {
+			o.Cut(r.Task)
+		}
+	}
+}
 
 // record has the journal get a task that was opened, unless it is not known yet whether somebody gets it.
 func (h *Hub) record(j *job) {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -40,8 +42,13 @@ type Delivery struct {
 	Of any
 
 	attempts int         // so far
+	why      string      // the last one did not succeed
 	retry    *time.Timer // to the next; nil while it is due
 }
+
+// Attempt returns how many attempts there were, and why the last one did not succeed: the status or the error, without
+// the URL. It is for Attempted, and for who has named the target alone: it tells what the hub reaches.
+func (d *Delivery) Attempt() (n int, why string) { return d.attempts, d.why }
 
 // Outcome is what became of an attempt.
 type Outcome string
@@ -101,6 +108,7 @@ func (s *Sender) Send(d *Delivery) {
 	}
 	s.mu.Unlock()
 	if !room {
+		d.why = "the queue is full"
 		d.Attempted(Failed)
 	}
 }
@@ -184,6 +192,7 @@ func (s *Sender) attempt(d *Delivery) {
 		return // Close returns it as lost
 	}
 	d.attempts++
+	d.why = reasonOf(status, err)
 	outcome := d.outcome(status, err)
 	d.Attempted(outcome)
 	s.mu.Lock()
@@ -216,6 +225,20 @@ func (d *Delivery) outcome(status int, err error) Outcome {
 		return Failed
 	}
 	return Retrying
+}
+
+// reasonOf returns why an attempt did not succeed; "" if it did.
+func reasonOf(status int, err error) string {
+	var of *url.Error
+	switch {
+	case errors.As(err, &of): // it has the URL
+		return of.Err.Error()
+	case err != nil:
+		return err.Error()
+	case status/100 != 2:
+		return fmt.Sprintf("the target answered %d %s", status, http.StatusText(status))
+	}
+	return ""
 }
 
 // post makes one attempt, and returns the status of the response.

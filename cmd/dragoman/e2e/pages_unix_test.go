@@ -34,18 +34,19 @@ var stages = map[string]pageStage{
 			}
 		}
 	},
-	"README.md":            standingIn("editoragent.py", "claude-agent-acp"),
-	"howto/claude-code.md": standingIn("editoragent.py", "claude-agent-acp"),
-	"howto/codex.md":       standingIn("editoragent.py", "codex-acp"),
-	"howto/editors.md":     withAcpx,
-	"howto/install.md":     withRelease,
-	"howto/gemini-cli.md":  standingIn("editoragent.py", "gemini"),
-	"howto/mcp-server.md":  standingIn("mcpserver.py", "npx"),
-	"howto/opencode.md":    standingIn("editoragent.py", "opencode"),
-	"howto/parallax.md":    needing("curl"),
-	"howto/pi.md":          standingIn("pi.py", "pi"),
-	"howto/qwen-code.md":   standingIn("editoragent.py", "qwen"),
-	"howto/tls.md":         needing("openssl", "curl"),
+	"README.md":              standingIn("editoragent.py", "claude-agent-acp"),
+	"howto/claude-code.md":   standingIn("editoragent.py", "claude-agent-acp"),
+	"howto/codex.md":         standingIn("editoragent.py", "codex-acp"),
+	"howto/editors.md":       withAcpx,
+	"howto/install.md":       withRelease,
+	"howto/gemini-cli.md":    standingIn("editoragent.py", "gemini"),
+	"howto/mcp-server.md":    standingIn("mcpserver.py", "npx"),
+	"howto/notifications.md": standingIn("editoragent.py", "claude-agent-acp"),
+	"howto/opencode.md":      standingIn("editoragent.py", "opencode"),
+	"howto/parallax.md":      needing("curl"),
+	"howto/pi.md":            standingIn("pi.py", "pi"),
+	"howto/qwen-code.md":     standingIn("editoragent.py", "qwen"),
+	"howto/tls.md":           needing("openssl", "curl"),
 }
 
 // The pages do what they say: each is read from top to bottom as a reader does who types its

@@ -15,7 +15,7 @@ type A2A struct {
 }
 
 func (a *A2A) settings(t *table) {
-	add(t, "url", &a.URL, "", "URL of the hub as A2A clients reach it, such as https://hub.example.com, for agent cards. Empty takes it from each request.").matching(`^(https?://[^/]+/?)?$`, "an http or https address without a path")
+	add(t, "url", &a.URL, "", "URL of the hub as A2A clients reach it, such as https://hub.example.com, for agent cards, and for links in notifications. Empty takes it from each request, and links lead to http_addr.").matching(`^(https?://[^/]+/?)?$`, "an http or https address without a path")
 	add(t, "deadline", &a.Deadline, 4*time.Hour, "Default deadline of a task. How long people are waited for does not count.").atMost(maxWait)
 	add(t, "body_bytes", &a.BodyBytes, 1_000_000, "Maximum size of a request body.").bytes().atLeast(1024)
 	add(t, "push_targets", &a.PushTargets, "public", "Where push notifications of tasks may be posted: nowhere (none), to public Internet addresses by https (public), or to any address by http or https, including this machine and its network (any).").oneOf("none", "public", "any")

@@ -31,6 +31,7 @@ type Config struct {
 	Audit     Audit
 	Redact    Redact
 	Traces    Traces
+	Notify    Notify
 	Limits    Limits
 	Quotas    Quotas
 	Frames    Frames
@@ -78,6 +79,7 @@ func (c *Config) settings() *table {
 	c.Audit.settings(t.group("audit", "How long the audit is kept."))
 	c.Redact.settings(t.group("redact", "What is not stored."))
 	c.Traces.settings(t.group("traces", "Traces, in OpenTelemetry's protocol over HTTP."))
+	c.Notify.settings(t.group("notify", "Who is told elsewhere."))
 	c.Limits.settings(t.group("limits", "Limits of the engine."))
 	c.Quotas.settings(t.group("quotas", "What each principal may have of the hub. 0 is no limit."))
 	c.Frames.settings(t.group("frames", "The raw frames of tasks."))

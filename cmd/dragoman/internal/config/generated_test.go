@@ -105,7 +105,7 @@ func shownDefault(s *Setting) string {
 		if len(v) == 0 {
 			return ""
 		}
-	case Budgets, Prices, Agents, Packs, Issuers, Options:
+	case Budgets, Prices, Agents, Packs, Issuers, Options, Webhooks:
 		return ""
 	case string:
 		if v == "" {
@@ -253,6 +253,8 @@ func typeOf(s *Setting) object {
 		o = object{{"type", "array"}, {"items", schemaOfEntry(new(Pack), "name")}}
 	case Issuers:
 		o = object{{"type", "array"}, {"items", schemaOfEntry(new(Issuer))}}
+	case Webhooks:
+		o = object{{"type", "array"}, {"items", schemaOfEntry(new(Webhook), "url")}}
 	default:
 		o = object{{"type", "integer"}}
 		if s.inBytes {

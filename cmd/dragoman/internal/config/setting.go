@@ -39,7 +39,7 @@ type Setting struct {
 
 // value lists the types of settings.
 type value interface {
-	string | bool | *bool | int | int64 | float64 | time.Duration | []string | Budgets | Prices | Agents | Packs | Issuers | Options
+	string | bool | *bool | int | int64 | float64 | time.Duration | []string | Budgets | Prices | Agents | Packs | Issuers | Options | Webhooks
 }
 
 // table collects the settings of one group; all groups share all and groups.

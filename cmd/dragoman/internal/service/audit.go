@@ -97,6 +97,9 @@ func redactorOf(c config.Config, coven credentials.Secrets, signing map[core.Age
 	for _, p := range c.Packs {
 		add(p.Process, p.Remote)
 	}
+	for _, w := range c.Notify.Webhooks {
+		known = append(known, w.URL, w.Secret)
+	}
 	r, err := redact.New(append([]string{redact.OwnTokens}, c.Redact.Patterns...), known)
 	if err != nil {
 		return nil, errors.New(cmp.Or(c.At("redact.patterns").Where(), "redact.patterns") + ": " + err.Error())

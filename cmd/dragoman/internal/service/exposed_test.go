@@ -44,3 +44,13 @@ func TestCredentialsThatOthersMayReadAreWarnedOfWithTheirMode(t *testing.T) {
 		t.Errorf("with the mode 0600: got %q, want no warning", got)
 	}
 }
+
+func TestWebhooksOfUnknownAgentsAreWarnedOf(t *testing.T) {
+	c := config.Local()
+	c.Agents = config.Agents{{Name: "claude"}, {Name: "pi"}}
+	c.Notify.Webhooks = config.Webhooks{{URL: "http://x", Agents: []string{"claude", "p*", "clade"}}}
+	got := service.Warnings(c)
+	if want := `notify.webhooks[0].agents[2]: no agent of the settings is "clade": right only if it connects itself, or did you mean claude?`; len(got) != 1 || got[0] != want {
+		t.Errorf("got %q, want %q alone", got, want)
+	}
+}

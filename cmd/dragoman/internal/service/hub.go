@@ -44,6 +44,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options), star
 	if err := s.openTraces(ctx, &opts); err != nil {
 		return err
 	}
+	s.openNotifier(&opts)
 	if observer != nil {
 		observer(&opts)
 	}
@@ -55,6 +56,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options), star
 	if err := s.hub.Recover(ctx); err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
 	}
+	s.notifier.Start(s.hub)
 	s.answerPrincipals()
 	s.joinCluster()
 	for _, d := range Dialects() {

@@ -13,7 +13,7 @@ import (
 )
 
 // reloadable are the settings that Reload applies. The files that they name are read again.
-var reloadable = []string{"agents", "packs", "auth.jwt", "auth.registration", "auth.rules", "auth.ssh_keys", "auth.tokens", "parallax.heartbeat_interval", "parallax.secrets", "redact.patterns", "tls.cert", "tls.client_ca", "tls.key"}
+var reloadable = []string{"agents", "packs", "auth.jwt", "auth.registration", "auth.rules", "auth.ssh_keys", "auth.tokens", "notify.webhooks", "parallax.heartbeat_interval", "parallax.secrets", "redact.patterns", "tls.cert", "tls.client_ca", "tls.key"}
 
 // Reload applies the changed settings that are reloadable and notifies the agents concerned.
 // The others are logged. After an error nothing has changed. Only one goroutine may call it.
@@ -47,6 +47,7 @@ func (s *Service) Reload(c config.Config) error {
 	if c.Parallax.HeartbeatInterval != s.loaded.Parallax.HeartbeatInterval {
 		s.hub.SetDialectSettings(parallax.Dialect, hub.AgentSettings{Heartbeat: c.Parallax.HeartbeatInterval}, reason)
 	}
+	s.notifier.SetWebhooks(webhooksOf(c))
 	s.supervisor.Apply(c.Agents, c.Packs)
 	s.loaded = c
 	var later []string

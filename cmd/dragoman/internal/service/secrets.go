@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
@@ -47,7 +48,7 @@ func ReadFiles(c config.Config) error {
 // Warnings returns what is probably wrong with the agents, the packs and the files of the
 // settings, although a hub starts with it.
 func Warnings(c config.Config) []string {
-	all := append(exposedFiles(c), ruleWarnings(c)...)
+	all := slices.Concat(exposedFiles(c), ruleWarnings(c), notifyWarnings(c))
 	for _, f := range findings(c) {
 		if f.Warning {
 			all = append(all, f.Text)
@@ -61,6 +62,9 @@ func Warnings(c config.Config) []string {
 func exposedFiles(c config.Config) (all []string) {
 	files := []struct{ key, path string }{
 		{"auth.tokens", c.Auth.Tokens}, {"coven.secrets", c.Coven.Secrets}, {"parallax.secrets", c.Parallax.Secrets}, {"a2a.signing_key", c.A2A.SigningKey}, {"tls.key", c.TLS.Key}, {"cluster.secret_file", c.Cluster.SecretFile}, {"cluster.tls.key", c.Cluster.TLS.Key},
+	}
+	if slices.ContainsFunc(c.Notify.Webhooks, func(w config.Webhook) bool { return w.Secret != "" }) {
+		files = append(files, struct{ key, path string }{"notify.webhooks", c.File})
 	}
 	for i, one := range c.Auth.JWT {
 		files = append(files, struct{ key, path string }{fmt.Sprintf("auth.jwt[%d].secret_file", i), one.SecretFile})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/auth"
+	"github.com/dragoman-hub/dragoman/adapters/notify"
 	"github.com/dragoman-hub/dragoman/adapters/otlp"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/peer"
@@ -48,6 +49,7 @@ type Service struct {
 	rights    policy.Current
 	audit     *audit.Log
 	traces    *otlp.Exporter // or nil
+	notifier  *notify.Notifier
 	redactor  atomic.Pointer[redact.Redactor]
 	counted   atomic.Pointer[hub.Hub] // counts what the audit counts
 	frames    *frame.Book             // nil if none are kept
@@ -239,6 +241,7 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 		s.endVisits()
 	}
 	s.closeTraces()
+	s.closeNotifier()
 	if s.supervisor != nil {
 		s.supervisor.Close()
 	}

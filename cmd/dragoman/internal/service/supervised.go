@@ -58,6 +58,7 @@ func (s *Service) newSupervisor() *supervisor.Supervisor {
 	}
 	return supervisor.New(supervisor.Options{
 		Hub: s.hub, Launcher: launcher, Version: Version, Log: s.log, HTTP: remoteClient(), Records: s.records, Tools: s.toolsFor, DataDir: s.config.DataDir, Frames: s.frames,
+		Changed: s.notifier.ChildChanged,
 	})
 }
 

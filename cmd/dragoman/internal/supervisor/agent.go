@@ -121,6 +121,9 @@ func (a *supervised) changed(c core.Child) {
 	if s != nil {
 		s.SetChild(c)
 	}
+	if told := a.supervisor.opts.Changed; told != nil {
+		told(core.AgentID(a.entry.Name))
+	}
 }
 
 // refused notes why the agent cannot join; nil notes that it has, or that it ends.

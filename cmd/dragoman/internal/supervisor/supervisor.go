@@ -35,7 +35,9 @@ type Options struct {
 	Tools func(*hub.Session) (url, token string, revoke func())
 	// Frames keeps the frames of the agents; nil keeps none.
 	Frames *frame.Book
-	Log    *slog.Logger
+	// Changed is told that an agent has another state, after the hub. It returns at once; nil tells nobody.
+	Changed func(core.AgentID)
+	Log     *slog.Logger
 }
 
 // Proof is the [core.Principal.Proof] of the agents and packs of the settings.
