@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,37 @@ type Assigned struct {
 	Attempt int `json:"attempt"`
 	// Dialect is that of the agent.
 	Dialect string `json:"dialect,omitempty"`
+	// Handover says that another agent had the conversation before; nil if none had.
+	Handover *Handover `json:"handover,omitempty"`
+}
+
+// Handover is what an agent gets of a conversation that was with another agent before.
+type Handover struct {
+	// From is the agent that answered last.
+	From AgentID `json:"from"`
+	// Turns and Files are how many it gets of what it does not know yet, LeftOut how many of both it does not get.
+	Turns   int `json:"turns"`
+	Files   int `json:"files,omitempty"`
+	LeftOut int `json:"left_out,omitempty"`
+}
+
+// Words returns the handover in a few words.
+func (h Handover) Words() string {
+	words := fmt.Sprintf("handed over from %s with %s", h.From, count(h.Turns, "turn"))
+	if h.Files > 0 {
+		words += " and " + count(h.Files, "file")
+	}
+	if h.LeftOut > 0 {
+		words += fmt.Sprintf(", %d left out", h.LeftOut)
+	}
+	return words
+}
+
+func count(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
 }
 
 // Accepted says that the agent took the task.

@@ -62,7 +62,7 @@ func (b Failed) deliverToAgent(e Event, s AgentSink) error          { return s.F
 func (b Cancelled) deliverToAgent(e Event, s AgentSink) error       { return s.Cancelled(e, b) }
 
 func (b Opened) size() int         { return 64 + b.Request.Size() }
-func (b Assigned) size() int       { return len(b.Agent) + 24 }
+func (b Assigned) size() int       { return len(b.Agent) + 64 }
 func (b Accepted) size() int       { return 8 }
 func (b SessionStarted) size() int { return len(b.Session) + 16 }
 func (b SessionLost) size() int    { return len(b.Reason) + 16 }

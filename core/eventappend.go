@@ -41,6 +41,9 @@ func appendBody(w *strictjson.Writer, key string, body Body) {
 		w.Text("agent", string(v.Agent))
 		w.Number("attempt", int64(v.Attempt))
 		w.Some("dialect", v.Dialect)
+		if v.Handover != nil {
+			w.Value("handover", v.Handover)
+		}
 		w.End()
 	case Accepted:
 		w.Begin(key)

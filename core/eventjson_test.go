@@ -228,10 +228,9 @@ func FuzzEvent(f *testing.F) {
 }
 
 func TestATurnWithoutATimeHasNone(t *testing.T) {
-	for turn, want := range map[core.Turn]string{
-		{Role: core.RoleUser, Text: "hi"}:                            `{"role":"user","text":"hi"}`,
-		{Role: core.RoleUser, Text: "hi", At: time.Unix(0, 0).UTC()}: `{"role":"user","text":"hi","at":"1970-01-01T00:00:00Z"}`,
-	} {
+	turn := core.Turn{Role: core.RoleUser, Text: "hi", Files: []core.File{{Name: "a"}}}
+	for want, at := range map[string]time.Time{`{"role":"user","text":"hi"}`: {}, `{"role":"user","text":"hi","at":"1970-01-01T00:00:00Z"}`: time.Unix(0, 0).UTC()} {
+		turn.At = at
 		if got, err := json.Marshal(turn); err != nil || string(got) != want {
 			t.Errorf("got %s and %v, want %s", got, err, want)
 		}

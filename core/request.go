@@ -16,6 +16,9 @@ type Request struct {
 	// Data is structured content: any JSON value, or nothing.
 	Data        json.RawMessage `json:"data,omitempty"`
 	Attachments []File          `json:"attachments,omitempty"`
+	// Handed is how many of the attachments, the last ones, are of earlier turns, which another agent had. An agent that
+	// cannot take one of these does the task without it.
+	Handed int `json:"-"`
 	// History is the conversation so far, for agents that keep none. The hub fills it in,
 	// after what the requester sent.
 	History []Turn `json:"history,omitempty"`
@@ -100,13 +103,16 @@ type Turn struct {
 	// Task is the task that the turn belongs to.
 	Task TaskID    `json:"task,omitempty"`
 	At   time.Time `json:"at,omitzero"`
+	// Files are those of the request, or of the answer. One without data is not kept. They are not sent with the turn:
+	// who goes on with the conversation gets them as attachments.
+	Files []File `json:"-"`
 	// From is the principal that asked. It is not sent to peers.
 	From string `json:"-"`
 	// Written caches the turn as a dialect writes it; nil caches nothing. It is not sent.
 	Written *Written `json:"-"`
 }
 
-// Size estimates the memory of the turn in bytes, without Written.
+// Size estimates the memory of the turn in bytes, without Written and the files.
 func (t Turn) Size() int { return 96 + len(t.Text) }
 
 // Notice is a message that needs no answer.

@@ -184,7 +184,7 @@ func (as agentSink) ended(end core.Body, reason string) error {
 // encodeAssignment returns the envelope that gives the peer a task, and fills in the
 // assignment. A task that began as an ACP envelope is sent as that envelope.
 func (s *session) encodeAssignment(t *task.Task, a *assignment) message {
-	req := t.Request()
+	req := t.AgentRequest()
 	if raw := originOf(req); raw != nil {
 		a.id, a.kind = wire.TextOf(raw, "id"), wire.KindOf(raw)
 		a.noReport = a.kind == wire.KindDelegate && !req.ReportBack

@@ -95,7 +95,7 @@ func (t *taskSink) Assigned(_ core.Event, b core.Assigned) error {
 	if b.Agent != s.card.ID {
 		return nil
 	}
-	m, folded := wire.PromptOf(id, t.task.From(), t.task.Request())
+	m, folded := wire.PromptOf(id, t.task.From(), t.task.AgentRequest())
 	if p := m.GetSendMessage(); p.GetContent() == "" && len(p.GetAttachments()) == 0 {
 		// A frame of a kind that only another dialect knows: nothing of it fits.
 		s.hub.Count(Name + ".refused.foreign")

@@ -125,7 +125,7 @@ func (s *session) sendOpened(ctx context.Context, h wire.Head, t *task.Task) err
 	if !ok {
 		return core.NewFault(core.CodeInternal, "task %s has lost its beginning", t.ID())
 	}
-	o.Request = t.Request()
+	o.Request = t.AgentRequest()
 	e.Body = o
 	return s.sendEvent(ctx, h, e, nil)
 }

@@ -69,7 +69,7 @@ func (a *agentSink) refuse(b core.Body) error {
 
 // assign sends the task to the agent, or fails it if that is not possible.
 func (a *agentSink) assign(attempt int) error {
-	s, id, r := a.s, a.task.ID(), a.task.Request()
+	s, id, r := a.s, a.task.ID(), a.task.AgentRequest()
 	ref := wire.TaskRef{TaskID: string(id), ExecutionID: executionOf(id, attempt)}
 	notice := r.Intent == core.IntentNotify
 	if notice && !s.takesNotices() {

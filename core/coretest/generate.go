@@ -48,7 +48,7 @@ var bodies = map[core.Kind]*rapid.Generator[core.Body]{
 		}
 	}),
 	core.KindAssigned: body(func(t *rapid.T) core.Assigned {
-		return core.Assigned{Agent: core.AgentID(id(t, "agent")), Attempt: rapid.IntMin(1).Draw(t, "attempt"), Dialect: words(t, "dialect")}
+		return core.Assigned{Agent: core.AgentID(id(t, "agent")), Attempt: rapid.IntMin(1).Draw(t, "attempt"), Dialect: words(t, "dialect"), Handover: handover(t)}
 	}),
 	core.KindAccepted: body(func(t *rapid.T) core.Accepted {
 		return core.Accepted{Estimate: time.Duration(rapid.Int64Min(0).Draw(t, "estimate"))}
@@ -270,6 +270,13 @@ func moment() *rapid.Generator[time.Time] {
 	return rapid.Custom(func(t *rapid.T) time.Time {
 		return time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).UTC()
 	})
+}
+
+func handover(t *rapid.T) *core.Handover {
+	if !flip(t, "handed over") {
+		return nil
+	}
+	return &core.Handover{From: core.AgentID(id(t, "from")), Turns: rapid.IntMin(0).Draw(t, "turns"), Files: rapid.IntMin(0).Draw(t, "files"), LeftOut: rapid.IntMin(0).Draw(t, "left out")}
 }
 
 func principal(t *rapid.T) core.Principal {

@@ -72,7 +72,7 @@ func (h *host) heard() {
 // start begins to work on a task.
 func (h *host) start(ctx context.Context, t *task.Task) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &turn{host: h, session: h.session, task: t, request: t.Request(), ctx: ctx, cancel: cancel, mail: fifo.NewMailbox[core.Body](0, nil)}
+	w := &turn{host: h, session: h.session, task: t, request: t.AgentRequest(), ctx: ctx, cancel: cancel, mail: fifo.NewMailbox[core.Body](0, nil)}
 	h.mu.Lock()
 	h.turns[t.ID()] = w
 	h.mu.Unlock()

@@ -146,9 +146,7 @@ func (h *Hub) assign(j *job, s *Session) {
 	s.tellHops()
 	j.waiting = nil
 	a := task.Assignment{Worker: s.peer(), Agent: s.id, Dialect: s.identity.Dialect, MaxTaskTime: s.opts.MaxTaskTime, ApprovalTimeout: s.opts.ApprovalTimeout}
-	if !s.card.Features.Has(core.FeatureSessions) {
-		a.History = func(sent []core.Turn) []core.Turn { return h.withHistory(j.Task, sent) }
-	}
+	h.handOver(j, s, &a)
 	if j.Assign(a) {
 		return
 	}

@@ -122,8 +122,8 @@ func (h *Hub) addTurns(req core.Request, id core.TaskID, log *task.Log) []core.T
 		from = o.From.ID
 	}
 	turns := []core.Turn{
-		{Role: core.RoleUser, Text: req.Content, Task: id, At: first.At, From: from},
-		{Role: core.RoleAssistant, Text: a.Text, Agent: a.Agent, Task: id, At: last.At, From: from},
+		{Role: core.RoleUser, Text: req.Content, Files: thread.KeptFiles(req.Attachments), Task: id, At: first.At, From: from},
+		{Role: core.RoleAssistant, Text: a.Text, Files: thread.KeptFiles(a.Files), Agent: a.Agent, Task: id, At: last.At, From: from},
 	}
 	h.threads.Add(req.Thread, turns...)
 	return turns

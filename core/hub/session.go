@@ -72,6 +72,8 @@ type JoinOptions struct {
 	// Starting says that the hub runs the agent itself and that it is not ready yet: its
 	// tasks wait until [Session.SetChild] says that it is.
 	Starting bool
+	// Dir is the working directory of an agent that the hub runs itself; "" if it is unknown.
+	Dir string
 	// Probe asks the peer whether it is alive when another connection wants its id: see
 	// [Session.Take]. It returns nil once the peer has answered; ctx has a deadline and is not
 	// cancelled. An agent without a Probe counts as alive.

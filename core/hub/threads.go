@@ -331,18 +331,6 @@ func (f *followers) wake(id core.ThreadID) (others bool) {
 	return others
 }
 
-// withHistory returns the turns that the requester sent along, followed by those of the
-// thread, for an agent without a memory of its own. They share memory with the thread. It
-// is called with the lock of the task held.
-func (h *Hub) withHistory(t *task.Task, sent []core.Turn) []core.Turn {
-	turns, _ := h.threads.Turns(t.Thread(), h.limits.HistoryBytes)
-	turns = h.readable(t.From(), turns)
-	if len(sent) == 0 {
-		return turns
-	}
-	return append(sent, turns...)
-}
-
 // threadBytes is how many bytes of turns the hub keeps of a thread.
 func (h *Hub) threadBytes() int { return 4 * h.limits.HistoryBytes }
 

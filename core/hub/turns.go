@@ -136,6 +136,8 @@ func (h *Hub) show(t *task.Task) {
 type toldTurn struct {
 	core.Turn
 	From string `json:"from,omitempty"`
+	// Files are without what is in them, which is kept where the task was.
+	Files []core.File `json:"files,omitempty"`
 }
 
 // toldTurns are the turns of a task; none if they are long. Who wants those asks.
@@ -180,7 +182,7 @@ func turnsOf(told []toldTurn) []core.Turn {
 	all := make([]core.Turn, len(told))
 	for i, t := range told {
 		all[i] = t.Turn
-		all[i].From = t.From
+		all[i].From, all[i].Files = t.From, t.Files
 	}
 	return all
 }
@@ -188,7 +190,10 @@ func turnsOf(told []toldTurn) []core.Turn {
 func toldOf(turns []core.Turn) []toldTurn {
 	all := make([]toldTurn, len(turns))
 	for i, t := range turns {
-		all[i] = toldTurn{t, t.From}
+		all[i] = toldTurn{Turn: t, From: t.From}
+		for _, f := range t.Files {
+			all[i].Files = append(all[i].Files, core.File{Name: f.Name, MediaType: f.MediaType})
+		}
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package task
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -176,9 +177,11 @@ type Assignment struct {
 	// ApprovalTimeout is how long a person may take to decide on a tool call of the agent, if that is
 	// less than Limits.QuestionTimeout; zero means that.
 	ApprovalTimeout time.Duration
-	// History returns the turns that the agent gets, given those from the requester; nil
-	// gives it the latter.
-	History func(fromRequester []core.Turn) []core.Turn
+	// History are the turns that the agent gets after those from the requester, Files the attachments after its own.
+	History []core.Turn
+	Files   []core.File
+	// Handover says whose conversation it was; nil for nobody else's.
+	Handover *core.Handover
 }
 
 // Assign gives the task to an agent. It reports false if the task has ended.
@@ -197,12 +200,14 @@ func (t *Task) Assign(a Assignment) bool {
 	if !t.IsNotice() {
 		t.limitTo(a.MaxTaskTime)
 	}
-	t.request.History = t.request.History[:t.ownTurns:t.ownTurns]
-	if a.History != nil {
-		t.request.History = a.History(t.request.History)
+	if own := t.request.History[:t.ownTurns]; len(own) > 0 {
+		t.request.History = slices.Concat(own, a.History)
+	} else {
+		t.request.History = a.History
 	}
+	t.handed = a.Files
 	t.attach(a.Worker, Agent, nil, t.last())
-	t.append(core.Assigned{Agent: a.Agent, Attempt: t.attempt, Dialect: a.Dialect}, nil)
+	t.append(core.Assigned{Agent: a.Agent, Attempt: t.attempt, Dialect: a.Dialect, Handover: a.Handover}, nil)
 	return true
 }
 

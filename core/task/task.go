@@ -1,6 +1,7 @@
 package task
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -60,7 +61,8 @@ type life struct {
 
 	mu       sync.Mutex
 	request  core.Request
-	ownTurns int // how many turns of its history the requester sent
+	ownTurns int         // how many turns of its history the requester sent
+	handed   []core.File // attachments of earlier turns, for its agent
 	log      Log
 	lost     uint64 // retention dropped the events up to this one
 	holed    bool   // the journal lacks events in between; it does not change
@@ -147,6 +149,17 @@ func (t *Task) Request() core.Request {
 	r := t.request
 	t.mu.Unlock()
 	return t.redactor().Request(r)
+}
+
+// AgentRequest returns the request as its agent gets it: also with the files of earlier turns.
+func (t *Task) AgentRequest() core.Request {
+	r := t.Request()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.handed) > 0 {
+		r.Attachments, r.Handed = slices.Concat(r.Attachments, t.handed), len(t.handed)
+	}
+	return r
 }
 
 // To returns its address.
@@ -330,7 +343,7 @@ func (t *Task) take(e core.Event) {
 			t.cancel.Stop()
 		}
 		t.approvals.stop()
-		t.questions = nil
+		t.questions, t.handed = nil, nil
 		t.patience.end()
 	}
 	if k == core.KindDone && t.request.Intent != core.IntentNotify {

@@ -28,7 +28,9 @@ type record struct {
 	from    string // whose the thread is: who asked first
 	turns   []core.Turn
 	dropped int // how many dropped turns their array still holds
-	bytes   int
+	lost    int // how many turns were dropped
+	bytes   int // of the turns without their files
+	files   int // bytes of those
 }
 
 func (c *record) add(turns []core.Turn) {
@@ -44,8 +46,60 @@ func (c *record) add(turns []core.Turn) {
 	}
 	for i := range written {
 		t := &c.turns[at+i]
-		t.Written = &written[i]
+		t.Written, t.Files = &written[i], KeptFiles(t.Files)
 		c.bytes += t.Size()
+		c.files += fileBytes(*t)
+	}
+	if c.files > FileBytes {
+		c.forgetFiles()
+	}
+}
+
+// The bounds of files: of a thread in bytes, and of a turn in number. Of older files only the names are kept, and of more
+// nothing.
+const (
+	FileBytes    = 1 << 20
+	filesPerTurn = 64
+)
+
+// KeptFiles returns the files of a turn that are kept. It does not change all.
+func KeptFiles(all []core.File) []core.File {
+	tooLong := func(f core.File) bool { return len(f.Name)+len(f.MediaType) > 2*core.MaxIDBytes }
+	if len(all) > filesPerTurn || slices.ContainsFunc(all, tooLong) {
+		all = slices.DeleteFunc(slices.Clone(all), tooLong)
+		all = all[:min(len(all), filesPerTurn)]
+	}
+	return all
+}
+
+// fileBytes is the size of the files of a turn.
+func fileBytes(t core.Turn) (n int) {
+	for _, f := range t.Files {
+		n += len(f.Name) + len(f.MediaType) + len(f.Data)
+	}
+	return n
+}
+
+// forgetFiles forgets the oldest files: what is in them, then their names.
+func (c *record) forgetFiles() {
+	c.turns, c.dropped = slices.Clone(c.turns), 0 // others may have what changes
+	for i := range c.turns {
+		t := &c.turns[i]
+		t.Files = slices.Clone(t.Files)
+		for j := range t.Files {
+			if c.files <= FileBytes {
+				return
+			}
+			c.files -= len(t.Files[j].Data)
+			t.Files[j].Data = nil
+		}
+	}
+	for i := range c.turns {
+		if c.files <= FileBytes {
+			return
+		}
+		c.files -= fileBytes(c.turns[i])
+		c.turns[i].Files = nil
 	}
 }
 
@@ -62,6 +116,8 @@ func (c *record) place(task core.TaskID) (at int, known bool) {
 // dropped turns is released.
 func (c *record) drop() {
 	c.bytes -= c.turns[0].Size()
+	c.files -= fileBytes(c.turns[0])
+	c.lost++
 	c.turns = c.turns[1:]
 	if c.dropped++; c.dropped > len(c.turns)/4 {
 		c.turns, c.dropped = append(make([]core.Turn, 0, len(c.turns)*5/4+1), c.turns...), 0
@@ -71,7 +127,7 @@ func (c *record) drop() {
 // NewBook returns a Book of that many threads with that many bytes each. The latest turn
 // of a thread is kept even if it is larger.
 func NewBook(threads, bytes int) *Book {
-	size := func(_ core.ThreadID, c *record) int { return 2 * c.bytes }
+	size := func(_ core.ThreadID, c *record) int { return 2*c.bytes + c.files }
 	return &Book{bytes: bytes, threads: lru.New(lru.Options[core.ThreadID, *record]{
 		Count: threads, Bytes: TotalBytes, Size: size,
 		Owner: func(_ core.ThreadID, c *record) string { return c.from },
@@ -115,6 +171,16 @@ func (b *Book) Turns(id core.ThreadID, bytes int) ([]core.Turn, bool) {
 	return turns[n:len(turns):len(turns)], true
 }
 
+// Lost returns how many turns of a thread were dropped.
+func (b *Book) Lost(id core.ThreadID) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c, ok := b.threads.Get(id); ok {
+		return c.lost
+	}
+	return 0
+}
+
 // Drop takes the turns of a task out of a thread.
 func (b *Book) Drop(id core.ThreadID, task core.TaskID) {
 	b.mu.Lock()
@@ -123,10 +189,11 @@ func (b *Book) Drop(id core.ThreadID, task core.TaskID) {
 	if !ok {
 		return
 	}
-	kept := &record{from: c.from}
+	kept := &record{from: c.from, lost: c.lost}
 	for _, t := range c.turns { // in an array of their own: others may have this one
 		if t.Task != task {
 			kept.turns, kept.bytes = append(kept.turns, t), kept.bytes+t.Size()
+			kept.files += fileBytes(t)
 		}
 	}
 	b.threads.Put(id, kept)

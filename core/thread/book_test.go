@@ -1,6 +1,7 @@
 package thread_test
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -244,5 +245,31 @@ func TestATaskLeavesAThread(t *testing.T) {
 	}
 	if got := read(b, "never", plenty); got != "unknown" {
 		t.Errorf("an unknown thread: got %q, want it unknown still", got)
+	}
+}
+
+// What was attached is handed over to who goes on with a conversation; of what is too much for that the names are.
+func TestTheLatestFilesOfAThreadAreKeptAndTheNamesOfOthers(t *testing.T) {
+	b := thread.NewBook(2, 1<<20)
+	add := func(task core.TaskID, files ...core.File) {
+		b.Add("t", core.Turn{Role: core.RoleUser, Task: task, Files: files}, core.Turn{Role: core.RoleAssistant, Task: task})
+	}
+	large := bytes.Repeat([]byte("x"), thread.FileBytes*2/3)
+	add("1", core.File{Name: "first", Data: large})
+	before, _ := b.Turns("t", 1<<20)
+	add("2", core.File{Name: "second", Data: large})
+	add("3", append(slices.Repeat([]core.File{{Name: "one of many", Data: []byte("x")}}, 1000), core.File{Name: strings.Repeat("n", 1<<20)})...)
+	got, _ := b.Turns("t", 1<<20)
+	if f := got[0].Files; len(f) != 1 || f[0].Name != "first" || f[0].Data != nil {
+		t.Errorf("got %+v, want the name of the oldest file alone", f)
+	}
+	if f := got[2].Files; len(f) != 1 || len(f[0].Data) != len(large) {
+		t.Errorf("got %d files, want the latest one whole", len(f))
+	}
+	if f := got[4].Files; len(f) != 64 || f[63].Name != "one of many" {
+		t.Errorf("got %d files of a turn, want 64", len(f))
+	}
+	if f := before[0].Files; len(f[0].Data) != len(large) {
+		t.Error("got a turn changed that somebody has, want it as it was")
 	}
 }

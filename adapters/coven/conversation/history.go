@@ -124,10 +124,13 @@ func describe(f core.File) string {
 
 func mediaType(f core.File) string { return cmp.Or(f.MediaType, "application/octet-stream") }
 
-// Assigned sets the author of what follows.
-func (h *historySink) Assigned(_ core.Event, b core.Assigned) error {
+// Assigned sets the author of what follows, and adds from whom the conversation was handed over.
+func (h *historySink) Assigned(e core.Event, b core.Assigned) error {
 	h.agent = b.Agent
-	return nil
+	if b.Handover == nil {
+		return nil
+	}
+	return h.addOutbound(e, "handover", b.Handover.Words())
 }
 
 // Text collects the answer.

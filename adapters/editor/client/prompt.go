@@ -62,6 +62,8 @@ func (p *composer) block(b wire.Block) { p.blocks = append(p.blocks, strictjson.
 
 // request adds what is asked. What an editor wrote stays as it is; see [composer.foreign].
 func (p *composer) request(r core.Request) (meta json.RawMessage, err error) {
+	own := r.Attachments[:len(r.Attachments)-r.Handed]
+	defer p.handed(r.Attachments[len(own):])
 	if meta, ok := p.foreign(r); ok {
 		return meta, nil
 	}
@@ -70,15 +72,24 @@ func (p *composer) request(r core.Request) (meta json.RawMessage, err error) {
 		p.fold(text)
 	case text != "":
 		p.text(text)
-	case len(r.Attachments) == 0: // such as a frame that only another dialect knows
+	case len(own) == 0: // such as a frame that only another dialect knows
 		return nil, core.NewFault(core.CodeUnknownKind, "an agent of the editor's protocol takes text, data and files, and the request has none")
 	}
-	for _, f := range r.Attachments {
+	for _, f := range own {
 		if err := p.file(f); err != nil {
 			return nil, err
 		}
 	}
 	return nil, nil
+}
+
+// handed adds files of earlier turns. What the agent does not take is named.
+func (p *composer) handed(files []core.File) {
+	for _, f := range files {
+		if p.file(f) != nil {
+			p.fold(fmt.Sprintf("[file %.80q (%.80s) of an earlier turn: left out]", f.Name, f.MediaType))
+		}
+	}
 }
 
 // foreign adds the blocks of a prompt that came from a peer of the dialect, and reports whether

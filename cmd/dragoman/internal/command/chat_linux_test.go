@@ -67,6 +67,7 @@ func TestChatIsAConversationAtATerminal(t *testing.T) {
 			if got := second.Request(); got.Content != "/go on" || got.Thread != core.ThreadID(first.ID()) && got.Thread != first.Request().Thread {
 				t.Errorf("got %q in conversation %s, want /go on in that of the first question", got.Content, got.Thread)
 			}
+			screen.await(t, `\[handed over from worker with 2 turns\]\r\n`)
 			reports(t, other, second.ID(), core.Text{Text: "I begin\n"})
 			screen.await(t, `I begin\r\n`)
 			if kind.term == "dumb" { // it is no controlling terminal, so Ctrl-C sends no signal

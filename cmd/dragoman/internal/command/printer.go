@@ -51,6 +51,9 @@ func (p *printer) print(l client.Line, raw []byte) error {
 	if l.Gap != nil {
 		p.notef("[events %d to %d are no longer kept]", l.Gap.From, l.Gap.To)
 	}
+	if b, ok := l.Body.(core.Assigned); ok && b.Handover != nil {
+		p.notef("[%s]", visible(b.Handover.Words()))
+	}
 	return p.show(l.Body)
 }
 

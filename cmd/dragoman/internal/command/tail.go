@@ -257,6 +257,9 @@ func summary(body core.Body) string {
 		}
 	case core.Assigned:
 		s = fmt.Sprintf("to %s, attempt %d", b.Agent, b.Attempt)
+		if b.Handover != nil {
+			s += ", " + b.Handover.Words()
+		}
 	case core.Accepted:
 		if b.Estimate > 0 {
 			s = "within " + b.Estimate.String()

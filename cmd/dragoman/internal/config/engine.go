@@ -63,7 +63,7 @@ func (l *Limits) settings(t *table) {
 	add(t, "max_tool_timeout", &l.MaxToolTimeout, standard.MaxToolTimeout, "Maximum timeout that a pack may set. Existing agents wait 300 s.")
 	add(t, "keep_notices", &l.KeepNotices, standard.KeepNotices, "How long a notice on a topic is kept for subscribers that are disconnected or slow.")
 	add(t, "card_bytes", &l.CardBytes, standard.CardBytes, "Maximum size of the card of an agent.").bytes().atLeast(1024)
-	add(t, "history_bytes", &l.HistoryBytes, standard.HistoryBytes, "Maximum size of the earlier turns sent to an agent without memory. 0 sends none.").bytes().atLeast(0)
+	add(t, "history_bytes", &l.HistoryBytes, standard.HistoryBytes, "Maximum size of the earlier turns sent to an agent that does not know them. 0 sends none.").bytes().atLeast(0)
 	add(t, "request_bytes", &l.RequestBytes, standard.RequestBytes, "Maximum size of a request.").bytes().atLeast(4096)
 	add(t, "threads", &l.Threads, standard.Threads, "Maximum number of threads kept in memory.").atLeast(1)
 	add(t, "finished_tasks", &l.FinishedTasks, standard.FinishedTasks, "Maximum number of finished tasks kept in memory, in addition to the journal.").atLeast(1)

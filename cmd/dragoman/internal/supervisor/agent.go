@@ -185,6 +185,9 @@ func (a *supervised) join(ctx context.Context, listed func()) (joined bool, err 
 	s := a.supervisor.opts.Hub.Connect(id)
 	defer func() { s.Close(faultOf(err)) }()
 	opts := hub.JoinOptions{Starting: true, NoticeTasks: a.entry.Dialect != config.SpeaksNative}
+	if a.entry.URL == "" {
+		opts.Dir, _ = directory(a.entry.Process) // where it is unknown, nothing can start
+	}
 	if err := s.Join(a.card(), opts); err != nil {
 		return false, err
 	}

@@ -1,0 +1,125 @@
+package hub
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/thread"
+	"github.com/dragoman-hub/dragoman/core/visible"
+)
+
+// handOver adds to an assignment what the agent gets of the conversation: the latest turns that the requester may
+// read and, where another agent had the conversation since its own last turn, the files of those turns and whose it
+// was. An agent that keeps its threads gets only what it does not know. Callers hold Hub.mu.
+func (h *Hub) handOver(j *job, s *Session, a *task.Assignment) {
+	keeps := s.card.Features.Has(core.FeatureSessions)
+	if keeps && !j.IsTurn() {
+		return
+	}
+	recent, _ := h.threads.Turns(j.Thread(), h.limits.HistoryBytes)
+	turns := h.readable(j.From(), recent)
+	missed := turns[ownTurns(turns, s.id):]
+	if j.IsNotice() || len(missed) == 0 || missed[len(missed)-1].Agent == "" {
+		if !keeps {
+			a.History = turns
+		}
+		return
+	}
+	from := missed[len(missed)-1].Agent
+	handed := &core.Handover{From: from, Turns: len(missed)}
+	var left []string
+	a.Files, left = filesOf(missed)
+	handed.Files, handed.LeftOut = len(a.Files), len(left)
+	if n := h.leftTurns(j, s.id, turns, recent); n > 0 {
+		handed.LeftOut += n
+		left = slices.Insert(left, 0, fmt.Sprintf("the %d oldest turns", n))
+	}
+	known := turns[:len(turns)-len(missed)]
+	if keeps {
+		known = nil
+	}
+	a.Handover, a.History = handed, slices.Concat(known, h.said(from, left, missed[0]), missed)
+}
+
+// ownTurns returns the number of turns up to the last one of an agent.
+func ownTurns(turns []core.Turn, of core.AgentID) int {
+	for i, t := range slices.Backward(turns) {
+		if t.Agent == of {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// leftTurns returns how many turns that an agent does not know are too old for it, as far as the requester may know
+// of them.
+func (h *Hub) leftTurns(j *job, of core.AgentID, turns, recent []core.Turn) int {
+	if ownTurns(turns, of) > 0 {
+		return 0
+	}
+	all, _ := h.threads.Turns(j.Thread(), 1<<30)
+	readable := h.readable(j.From(), all)
+	older := readable[:max(0, len(readable)-len(turns))]
+	if own := ownTurns(older, of); own > 0 {
+		return len(older) - own
+	}
+	if len(readable) < len(all) || len(turns) < len(recent) {
+		return len(older)
+	}
+	return len(older) + h.threads.Lost(j.Thread())
+}
+
+// maxNamed is how many files that were left out are named.
+const maxNamed = 20
+
+// filesOf returns the files of turns for the agent that goes on, the latest within a bound, and says which are left
+// out.
+func filesOf(turns []core.Turn) (files []core.File, left []string) {
+	room := thread.FileBytes
+	for _, t := range slices.Backward(turns) {
+		for _, f := range slices.Backward(t.Files) {
+			if f.Data == nil || len(f.Data) > room {
+				left = append(left, fileName(f))
+				continue
+			}
+			room -= len(f.Data)
+			files = append(files, f)
+		}
+	}
+	slices.Reverse(files)
+	slices.Reverse(left)
+	return files, left
+}
+
+// fileName names a file: "a.png (image/png)".
+func fileName(f core.File) string {
+	name := visible.Line(f.Name)
+	if len(name) > 100 {
+		name = strings.ToValidUTF8(name[:100], "") + "..."
+	}
+	return fmt.Sprintf("file %s (%s)", name, cmp.Or(visible.Line(f.MediaType), "of no type"))
+}
+
+// said returns a turn that says to an agent what no other turn does: where the one that had the conversation works, and
+// what is left out. It belongs to the first turn that the agent does not know, so that it gets neither twice.
+func (h *Hub) said(from core.AgentID, left []string, first core.Turn) []core.Turn {
+	text := fmt.Sprintf("[Agent %s had this conversation.", from)
+	other := sessionOf(h.roster.Member(from))
+	switch {
+	case other != nil && other.opts.Dir != "":
+		text += fmt.Sprintf(" Its working directory is %s.", other.opts.Dir)
+	case len(left) == 0:
+		return nil
+	}
+	if len(left) > maxNamed {
+		left = append(left[:maxNamed:maxNamed], fmt.Sprintf("%d more files", len(left)-maxNamed))
+	}
+	if len(left) > 0 {
+		text += " Left out: " + strings.Join(left, ", ") + "."
+	}
+	return []core.Turn{{Role: core.RoleUser, Text: text + "]", Task: first.Task, At: first.At, From: first.From}}
+}
