@@ -15,7 +15,7 @@ import (
 )
 
 // maxBytes is the size of all files together, uncompressed.
-const maxBytes = 150 << 10
+const maxBytes = 600 << 10
 
 func get(t *testing.T, target string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()

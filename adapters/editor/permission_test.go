@@ -132,7 +132,7 @@ func TestTheFirstDecisionCountsAndTheEditorIsTold(t *testing.T) {
 		c.want(`{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"denied"}}]}`,
 			`{"sessionUpdate":"tool_call_update","toolCallId":"t2","status":"failed","content":[{"type":"content","content":{"type":"text","text":"the agent did not tell its result"}}]}`,
 			fmt.Sprintf(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":%s}}`, id),
-			`{"sessionUpdate":"tool_call_update","toolCallId":"t3","status":"failed","content":[{"type":"content","content":{"type":"text","text":"the agent did not tell its result"}}]}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"t3","status":"failed","content":[{"type":"content","content":{"type":"text","text":"the task ended before anybody decided on it"}}]}`,
 			ended(2, "end_turn"))
 	})
 }

@@ -66,6 +66,34 @@ func TestAPersonAsksSteersAndStopsOnTheConsole(t *testing.T) {
 	p.await(`document.querySelector('#thread').value !== '' && document.querySelector('#to').value === 'worker'`)
 }
 
+// What an agent has announced is offered for one question, and nothing else is.
+func TestAPersonSetsAnAgentForOneQuestion(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, nil)
+	b := newBrowser(t, h.url())
+	agent := h.joinAgent(t, "coder", func(c *core.Card) {
+		c.Features |= core.FeatureOptions
+		c.Metadata = map[string]json.RawMessage{
+			"configOptions": json.RawMessage(`[{"id":"model","name":"Model","type":"select","currentValue":"a","options":[{"group":"g","name":"G","options":[{"value":"a","name":"A one"},{"value":"b"}]}]},
+				{"id":"web","name":"<b>Web</b>","type":"boolean","currentValue":false},{"id":7}]`),
+			"modes": json.RawMessage(`{"currentModeId":"auto","availableModes":[{"id":"auto","name":"Auto"},{"id":"plan","name":"Plan"}]}`),
+		}
+	})
+	p := b.open("/#/ask?to=coder")
+	p.await(`document.querySelectorAll('.ask select').length === 3`)
+	p.await(`[...document.querySelectorAll('#option-mode option')].map((o) => o.textContent).join() === 'as it is: auto,Auto,Plan'`)
+	p.await(`(document.querySelector('#option-mode').value = 'plan', document.querySelector('#option-web').value = 'true', true)`)
+	p.shows(".ask label", "<b>Web</b>")
+	p.click("#words")
+	p.write("how would you do it?")
+	p.click(".ask button")
+	task := agent.nextTask()
+	if got := task.Request().Options; len(got) != 2 || got["mode"] != "plan" || got["web"] != "true" {
+		t.Errorf("got the options %v, want mode and web", got)
+	}
+	agent.report(task, core.Done{Text: "so"})
+}
+
 // Nobody has the conversation open: the console counts as people, for those who may answer there.
 func TestAPersonAnswersAQuestionOnTheConsole(t *testing.T) {
 	t.Parallel()

@@ -24,12 +24,15 @@ type hubAgent struct {
 	*testing.T
 }
 
-func (h *testHub) joinAgent(t *testing.T, id core.AgentID) hubAgent {
+func (h *testHub) joinAgent(t *testing.T, id core.AgentID, change ...func(*core.Card)) hubAgent {
 	t.Helper()
 	a := h.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "host"}})
 	t.Cleanup(func() { a.Close(nil) })
 	card := core.Card{
 		ID: id, MaxConcurrent: 8, Capabilities: []string{"ui"}, Features: core.FeatureApprovals | core.FeatureInjection | core.FeatureCancellation | core.FeatureStreaming,
+	}
+	for _, c := range change {
+		c(&card)
 	}
 	if err := a.Join(card, corehub.JoinOptions{}); err != nil {
 		t.Fatal(err)
