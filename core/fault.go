@@ -90,7 +90,9 @@ func (s Seconds) Whole() int {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (s Seconds) MarshalJSON() ([]byte, error) { return strconv.AppendInt(nil, int64(s.Whole()), 10), nil }
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	return strconv.AppendInt(nil, int64(s.Whole()), 10), nil
+}
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (s *Seconds) UnmarshalJSON(b []byte) error {

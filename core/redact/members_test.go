@@ -19,7 +19,7 @@ var kept = map[string]string{
 	"Opened.Key": "a hash", "Trace.Parent": "the id of a span", "Trace.State": "ids of spans", "Trace.Above": "the id of a span", "Trace.Tool": "the name of a tool",
 	"Request.Domain": "the name of a domain", "Notice.Topic": "the name of a topic", "Foreign.Dialect": "the name of a dialect",
 	"Assigned.Dialect": "the name of a dialect",
-	"ToolCall.ID":      "an id", "ToolCall.Name": "the name of a tool", "ToolState.ID": "an id", "ToolResult.ID": "an id",
+	"ToolCall.ID":      "an id", "ToolCall.Parent": "an id", "ToolCall.Name": "the name of a tool", "ToolState.ID": "an id", "ToolResult.ID": "an id",
 	"ApprovalRequested.ID": "an id", "ApprovalRequested.Name": "the name of a tool", "ApprovalRequested.InputSHA256": "a hash",
 	"ApprovalDecided.ID": "an id", "ApprovalDecided.By": "an id", "ApprovalDecided.InputSHA256": "a hash",
 	"QuestionAsked.ID": "an id", "QuestionAnswered.ID": "an id", "QuestionAnswered.By": "an id", "QuestionAnswered.Reason": "one of a list",

@@ -46,6 +46,7 @@ type hidden struct {
 	cc       *grpc.ClientConn
 	task     core.TaskID // of alice, which runs at the hidden agent
 	question string      // that it asks there
+	agents   int         // without those of visits
 }
 
 // visit is somebody who reads.
@@ -121,6 +122,12 @@ func (v visit) talk(url string, header http.Header, frames []string, until ...st
 		text, _ := io.ReadAll(resp.Body)
 		return resp.Status + string(text)
 	}
+	defer eventually(v.T, "the agent that came has left", func() error {
+		if got := len(v.service.Hub().Agents(core.Principal{Operator: true})); got > v.agents && v.agents > 0 {
+			return fmt.Errorf("got %d agents, want %d", got, v.agents)
+		}
+		return nil
+	})
 	defer conn.CloseNow()
 	conn.SetReadLimit(10 << 20)
 	for _, frame := range frames {
@@ -201,6 +208,7 @@ func newHidden(t *testing.T) *hidden {
 			t.Fatalf("%+v %v: the question of the agent does not come", b.Tool, err)
 		}
 	}
+	h.agents = len(h.service.Hub().Agents(core.Principal{Operator: true}))
 	go func() { // it answers whatever else it is asked
 		for {
 			b, err := host.Next(context.Background())
