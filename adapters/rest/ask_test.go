@@ -262,7 +262,7 @@ func TestATaskIsAskedAgainInItsConversationAsItWas(t *testing.T) {
 	notice.into(http.StatusCreated, &n)
 	hidden := g.opened(`{"to":"a","content":"the key is [redacted]"}`)
 	for body, want := range map[string]string{
-		`{"again":"` + string(first) + `","to":"a"}`: "leave out to", `{"again":"` + string(n.ID) + `"}`: "is a notice",
+		`{"again":"` + string(first) + `","to":"a"}`: "leave out the rest", `{"again":"` + string(first) + `","options":{"mode":"plan"}}`: "leave out the rest", `{"again":"` + string(n.ID) + `"}`: "is a notice",
 		`{"again":"` + string(hidden) + `"}`: "send it as a new request",
 	} {
 		g.post("/v1/tasks", body).refused(http.StatusBadRequest, core.CodeInvalid, want)

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"slices"
+	"reflect"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -116,30 +116,28 @@ func (a *api) postTask(c call) error {
 
 // again returns the request of a task as a new one, with the deadline of another, which asks for nothing else.
 func (a *api) again(c call, id core.TaskID, with core.Request) (core.Request, error) {
-	if !with.To.IsZero() || with.Content != "" || with.Data != nil || with.Thread != "" || with.Attachments != nil || with.Context != nil {
-		return with, core.NewFault(core.CodeInvalid, "again: the rest is as that task has it: leave out to, content, data, context, thread and attachments")
+	if !reflect.DeepEqual(with, core.Request{Deadline: with.Deadline}) {
+		return with, core.NewFault(core.CodeInvalid, "again: the request is that of the task: leave out the rest but for deadline_ms, keep and receipt")
 	}
 	t, err := a.hub.Task(c.r.Context(), c.from, id)
 	if err != nil {
 		return with, err
 	}
 	r := t.Request()
-	text := slices.Concat([]byte(r.Content), r.Data, r.Context)
-	for _, f := range r.Attachments {
-		text = append(text, f.Data...)
+	if r.Thread == "" {
+		r.Thread = core.ThreadID(id) // it began the conversation
+	}
+	req := core.Request{
+		Intent: r.Intent, To: r.To, Thread: r.Thread, Content: r.Content, Data: r.Data, Attachments: r.Attachments,
+		Context: r.Context, Domain: r.Domain, Priority: r.Priority, MaxTokens: r.MaxTokens, Options: r.Options, ReportBack: r.ReportBack, Deadline: with.Deadline,
 	}
 	switch {
 	case r.Intent == core.IntentNotify:
 		return with, core.NewFault(core.CodeInvalid, "again: task %s is a notice: POST /v1/notices sends one", id)
-	case bytes.Contains(text, []byte(redact.Mark)):
+	case redact.IsMarked(req):
 		return with, core.NewFault(core.CodeInvalid, "again: what was %s of task %s is not kept: send it as a new request", redact.Mark, id)
-	case r.Thread == "":
-		r.Thread = core.ThreadID(id) // it began the conversation
 	}
-	return core.Request{
-		Intent: r.Intent, To: r.To, Thread: r.Thread, Content: r.Content, Data: r.Data, Attachments: r.Attachments,
-		Context: r.Context, Domain: r.Domain, Priority: r.Priority, MaxTokens: r.MaxTokens, Options: r.Options, ReportBack: r.ReportBack, Deadline: with.Deadline,
-	}, nil
+	return req, nil
 }
 
 func (a *api) postNotice(c call) error {
