@@ -99,18 +99,18 @@ func TestThePictureThatMoves(t *testing.T) {
 }
 
 // escapes are the sequences that move the cursor or clear, and those that do not matter here.
-var escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
+var escapes = regexp.MustCompile(`^\x1b\[[0-9;?]*[A-Za-z]`)
 
 // screenOf returns the last rows of a terminal to which a text was printed. It knows what the program prints there.
 func screenOf(text string) string {
 	rows, column := [][]rune{nil}, 0
 	for len(text) > 0 {
 		row := &rows[len(rows)-1]
-		if at := escapes.FindStringIndex(text); at != nil && at[0] == 0 {
-			if strings.HasSuffix(text[:at[1]], "K") {
+		if escape := escapes.FindString(text); escape != "" {
+			if strings.HasSuffix(escape, "K") {
 				*row = (*row)[:min(column, len(*row))]
 			}
-			text = text[at[1]:]
+			text = text[len(escape):]
 			continue
 		}
 		r := []rune(text)[0]

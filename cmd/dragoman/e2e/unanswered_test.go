@@ -104,8 +104,11 @@ func readQuestions(t *testing.T, h *servedHub, n int) []question.Question {
 	t.Helper()
 	var list struct{ Questions []question.Question }
 	eventually(t, "questions are open", func() error {
-		if err := h.Get(t.Context(), "/v1/questions", &list); err != nil || len(list.Questions) < n {
-			return fmt.Errorf("got %v and %v, want %d", list.Questions, err, n)
+		if err := h.Get(t.Context(), "/v1/questions", &list); err != nil {
+			return err
+		}
+		if len(list.Questions) < n {
+			return fmt.Errorf("got %v, want %d", list.Questions, n)
 		}
 		return nil
 	})

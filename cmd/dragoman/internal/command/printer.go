@@ -91,22 +91,26 @@ func (p *printer) show(body core.Body) error {
 		if why := unanswered[b.Reason]; why != "" {
 			p.notef("[nobody has answered: %s]", why)
 		}
-	case core.ToolState:
-		if p.thinking {
-			p.notef("[%s is %s%s]", visible(b.ID), b.State, visible(because(b.Detail)))
-		}
-	case core.Thinking:
-		if p.thinking {
-			p.notef("[%s]", block(strings.TrimSpace(b.Text)))
-		}
-	case core.ToolCall:
-		if p.thinking {
-			p.notef("%s[%s %s]", below(b), visible(b.Name), visible(b.Input))
-		}
 	case core.Done:
 		return p.done(b)
+	default:
+		if p.thinking {
+			p.aside(b)
+		}
 	}
 	return nil
+}
+
+// aside prints what the agent does beside answering. Callers hold mu.
+func (p *printer) aside(body core.Body) {
+	switch b := body.(type) {
+	case core.ToolState:
+		p.notef("[%s is %s%s]", visible(b.ID), b.State, visible(because(b.Detail)))
+	case core.Thinking:
+		p.notef("[%s]", block(strings.TrimSpace(b.Text)))
+	case core.ToolCall:
+		p.notef("%s[%s %s]", below(b), visible(b.Name), visible(b.Input))
+	}
 }
 
 // below returns what stands before a tool call: that of a subagent is below the one that it is a part of.
