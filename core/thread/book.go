@@ -62,44 +62,53 @@ const (
 	filesPerTurn = 64
 )
 
-// KeptFiles returns the files of a turn that are kept. It does not change all.
-func KeptFiles(all []core.File) []core.File {
-	tooLong := func(f core.File) bool { return len(f.Name)+len(f.MediaType) > 2*core.MaxIDBytes }
-	if len(all) > filesPerTurn || slices.ContainsFunc(all, tooLong) {
-		all = slices.DeleteFunc(slices.Clone(all), tooLong)
-		all = all[:min(len(all), filesPerTurn)]
+// KeptFiles returns the files of a turn that are kept, in a list of their own.
+func KeptFiles(all []core.File) (kept []core.File) {
+	for _, f := range all {
+		if len(kept) < filesPerTurn && len(f.Name)+len(f.MediaType) <= 2*core.MaxIDBytes {
+			kept = append(kept, f)
+		}
 	}
-	return all
+	return kept
 }
 
-// fileBytes is the size of the files of a turn.
+// fileBytes estimates the memory of the files of a turn.
 func fileBytes(t core.Turn) (n int) {
 	for _, f := range t.Files {
-		n += len(f.Name) + len(f.MediaType) + len(f.Data)
+		n += 56 + len(f.Name) + len(f.MediaType) + len(f.Data)
 	}
 	return n
 }
 
-// forgetFiles forgets the oldest files: what is in them, then their names.
+// forgetFiles forgets what is in files that never fit, then the oldest files: what is in them, then their names.
 func (c *record) forgetFiles() {
 	c.turns, c.dropped = slices.Clone(c.turns), 0 // others may have what changes
 	for i := range c.turns {
-		t := &c.turns[i]
-		t.Files = slices.Clone(t.Files)
-		for j := range t.Files {
-			if c.files <= FileBytes {
-				return
-			}
-			c.files -= len(t.Files[j].Data)
-			t.Files[j].Data = nil
-		}
+		c.turns[i].Files = slices.Clone(c.turns[i].Files)
 	}
+	c.forgetData(FileBytes)
+	c.forgetData(0)
 	for i := range c.turns {
 		if c.files <= FileBytes {
 			return
 		}
 		c.files -= fileBytes(c.turns[i])
 		c.turns[i].Files = nil
+	}
+}
+
+// forgetData forgets what is in files of more than that many bytes, the oldest first, until the others fit.
+func (c *record) forgetData(over int) {
+	for _, t := range c.turns {
+		for i := range t.Files {
+			if c.files <= FileBytes {
+				return
+			}
+			if f := &t.Files[i]; len(f.Data) > over {
+				c.files -= len(f.Data)
+				f.Data = nil
+			}
+		}
 	}
 }
 

@@ -3,10 +3,12 @@ package thread_test
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -271,5 +273,48 @@ func TestTheLatestFilesOfAThreadAreKeptAndTheNamesOfOthers(t *testing.T) {
 	}
 	if f := before[0].Files; len(f[0].Data) != len(large) {
 		t.Error("got a turn changed that somebody has, want it as it was")
+	}
+}
+
+func TestAFileThatNeverFitsCostsNoOtherFile(t *testing.T) {
+	b := thread.NewBook(2, plenty)
+	b.Add("t", core.Turn{Task: "1", Files: slices.Repeat([]core.File{{Name: "small", Data: []byte("x")}}, 10)})
+	b.Add("t", core.Turn{Task: "2", Files: []core.File{{Name: "large", Data: make([]byte, 2*thread.FileBytes)}}})
+	got, _ := b.Turns("t", plenty)
+	for _, f := range got[0].Files {
+		if string(f.Data) != "x" {
+			t.Errorf("got %q in a small file, want what was in it", f.Data)
+		}
+	}
+	if f := got[1].Files; len(f) != 1 || f[0].Name != "large" || f[0].Data != nil {
+		t.Errorf("got %d files of the latest turn, want the name of the large one", len(f))
+	}
+}
+
+func TestAFileBeyondTheNumberOfATurnIsNotHeld(t *testing.T) {
+	b := thread.NewBook(2, plenty)
+	files := slices.Repeat([]core.File{{Name: "small"}}, 65)
+	files[64].Data = make([]byte, 1<<16)
+	last := weak.Make(&files[64].Data[0])
+	b.Add("t", core.Turn{Task: "1", Files: files})
+	runtime.GC()
+	if last.Value() != nil {
+		t.Error("got the 65th file of a turn in memory, want it gone")
+	}
+	runtime.KeepAlive(b)
+}
+
+func TestManyFilesWithoutContentHaveABound(t *testing.T) {
+	b := thread.NewBook(2, plenty)
+	for i := range 1000 {
+		b.Add("t", core.Turn{Task: core.TaskID(fmt.Sprintf("%04d", i)), Files: make([]core.File, 64)})
+	}
+	got, _ := b.Turns("t", plenty)
+	n := 0
+	for _, t := range got {
+		n += len(t.Files)
+	}
+	if n == 0 || n > thread.FileBytes/56 {
+		t.Errorf("got %d files, want the latest that fit into %d bytes", n, thread.FileBytes)
 	}
 }
