@@ -72,3 +72,29 @@ func Fenced(heading, language string, text []byte) string {
 	}
 	return heading + ":\n" + fence + language + "\n" + string(text) + "\n" + fence
 }
+
+// maxNamed is how many files of earlier turns are named.
+const maxNamed = 20
+
+// WithoutHanded returns the request without the files of earlier turns. Its content names them.
+func (r Request) WithoutHanded() Request {
+	own, handed := r.Attachments[:len(r.Attachments)-r.Handed], r.Attachments[len(r.Attachments)-r.Handed:]
+	r.Attachments, r.Handed = own, 0
+	var said []string
+	if r.Content != "" {
+		said = append(said, r.Content)
+	}
+	for _, f := range handed[:min(len(handed), maxNamed)] {
+		said = append(said, f.LeftOut())
+	}
+	if n := len(handed) - maxNamed; n > 0 {
+		said = append(said, fmt.Sprintf("[%d more files of earlier turns: left out]", n))
+	}
+	r.Content = strings.Join(said, "\n\n")
+	return r
+}
+
+// LeftOut says to an agent that it does not get this file of an earlier turn.
+func (b File) LeftOut() string {
+	return fmt.Sprintf("[file %.80q (%.80q) of an earlier turn: left out]", b.Name, b.MediaType)
+}

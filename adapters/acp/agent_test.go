@@ -364,6 +364,28 @@ func TestARequestTooLargeForAnEnvelopeIsRefusedAndTheAgentStays(t *testing.T) {
 	})
 }
 
+func TestFilesOfEarlierTurnsThatDoNotFitAreNamedAndTheTaskGoesOn(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		kit, fam, rest := s.agent("kit", `{}`), s.agent("fam", `{}`), s.plainSession("rest")
+		ask := func(by *peer, content string, files ...core.File) string {
+			task := s.ask(rest, core.Request{To: core.ToAgent(core.AgentID(by.name)), Thread: "t", Content: content, Attachments: files})
+			e := by.expect(wire.KindQuery)
+			by.send(`{"id":"r%s","kind":"response","ref":"%s","payload":{"summary":"ok"}}`, e.ID, e.ID)
+			s.ended(task)
+			return string(e.Payload)
+		}
+		large := make([]byte, wire.DefaultMaxEnvelopeBytes*2/5)
+		ask(kit, "one", core.File{Name: "one.png", Data: large})
+		ask(kit, "two", core.File{Name: "two.png", Data: large})
+		got := ask(fam, "go on")
+		for _, want := range []string{`"go on\n\n[file \"one.png\"`, `[file \"two.png\"`, `"text":"two"`} {
+			if !strings.Contains(got, want) {
+				t.Errorf("got %.400s, want %s in it", got, want)
+			}
+		}
+	})
+}
+
 func TestAnAgentCutOffMidTaskFailsItAsUnreachable(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{}`)

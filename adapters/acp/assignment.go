@@ -58,7 +58,12 @@ func (as agentSink) Assigned(_ core.Event, b core.Assigned) error {
 		return nil
 	}
 	a := &assignment{task: as.task.ID(), verbatim: as.task.From().Dialect == Dialect}
-	m := as.s.encodeAssignment(as.task, a)
+	req := as.task.AgentRequest()
+	m := as.s.encodeAssignment(as.task, req, a)
+	if len(m.json) > as.s.opts.MaxEnvelopeBytes && req.Handed > 0 {
+		as.s.hub.Count("acp.folded.handed_files")
+		m = as.s.encodeAssignment(as.task, req.WithoutHanded(), a)
+	}
 	if len(m.json) > as.s.opts.MaxEnvelopeBytes {
 		fault := core.NewFault(core.CodeTooLarge, "the request has %d bytes as an ACP envelope, the limit is %d: send less, or a reference to it", len(m.json), as.s.opts.MaxEnvelopeBytes)
 		as.s.report(a, core.Failed{Fault: fault}, nil)
@@ -181,10 +186,9 @@ func (as agentSink) ended(end core.Body, reason string) error {
 	return as.sendCancel(a, reason)
 }
 
-// encodeAssignment returns the envelope that gives the peer a task, and fills in the
-// assignment. A task that began as an ACP envelope is sent as that envelope.
-func (s *session) encodeAssignment(t *task.Task, a *assignment) message {
-	req := t.AgentRequest()
+// encodeAssignment returns the envelope that gives the peer a task, whose request for its agent is req, and
+// fills in the assignment. A task that began as an ACP envelope is sent as that envelope.
+func (s *session) encodeAssignment(t *task.Task, req core.Request, a *assignment) message {
 	if raw := originOf(req); raw != nil {
 		a.id, a.kind = wire.TextOf(raw, "id"), wire.KindOf(raw)
 		a.noReport = a.kind == wire.KindDelegate && !req.ReportBack

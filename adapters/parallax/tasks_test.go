@@ -313,6 +313,28 @@ func TestEarlierTurnsThatDoNotFitAreOmitted(t *testing.T) {
 	})
 }
 
+func TestFilesOfEarlierTurnsThatDoNotFitAreNamedAndTheTaskGoesOn(t *testing.T) {
+	withHub(t, func(s *setup) {
+		first := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
+		a := s.requester()
+		opened := a.open(core.Request{To: core.ToAgent("a"), Thread: "t", Content: "look", Attachments: []core.File{{Name: "plan.png", MediaType: "image/png", Data: make([]byte, 3000)}}})
+		first.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"seen"}}`, decode[wire.Task](first, first.receive(wire.TypeTask))))
+		a.answer(opened)
+		second := s.registered(parallax.Options{AgentID: "b", MaxMessageBytes: 4000}, `{"capabilities":[]}`)
+		opened = a.open(core.Request{To: core.ToAgent("b"), Thread: "t", Content: "go on"})
+		assigned := decode[wire.Task](second, second.receive(wire.TypeTask))
+		r, err := assigned.Request(time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Attachments) != 0 || !strings.HasPrefix(r.Content, "go on") || !strings.Contains(r.Content, `file "plan.png"`) || len(r.History) != 2 {
+			t.Errorf("got %d files, %d turns and %q, want both turns and the name of the file", len(r.Attachments), len(r.History), r.Content)
+		}
+		second.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, assigned))
+		a.answer(opened)
+	})
+}
+
 func TestATooLargeRequestFailsWithoutDisturbingTheAgent(t *testing.T) {
 	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)

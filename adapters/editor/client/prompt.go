@@ -87,7 +87,7 @@ func (p *composer) request(r core.Request) (meta json.RawMessage, err error) {
 func (p *composer) handed(files []core.File) {
 	for _, f := range files {
 		if p.file(f) != nil {
-			p.fold(fmt.Sprintf("[file %.80q (%.80s) of an earlier turn: left out]", f.Name, f.MediaType))
+			p.fold(f.LeftOut())
 		}
 	}
 }
