@@ -3,6 +3,7 @@ package a2a_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,23 @@ func TestARequestSurvivesARoundTripThroughTheNeutralOne(t *testing.T) {
 		}
 		if diff := cmp.Diff(anyOf(t, []byte(text)), anyOf(t, got)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestFilesOfEarlierTurnsFollowThePartsOfTheRequester(t *testing.T) {
+	for name, part := range map[string]wire.Part{
+		"kept as it came": {Kind: wire.PartText, Text: "see", MediaType: "text/markdown"},
+		"neutral":         wire.TextPart("see"),
+	} {
+		q := wire.RequestOf(wire.SendRequest{Message: wire.Message{ID: "m", Role: wire.RoleUser, Parts: []wire.Part{part, wire.FilePart("own.txt", "text/plain", []byte("own"))}}})
+		q.Attachments, q.Handed = append(q.Attachments, core.File{Name: "plan.md", Data: []byte("plan")}), 1
+		var got []string
+		for _, p := range wire.SendRequestOf(q).Message.Parts {
+			got = append(got, p.Text+p.Filename)
+		}
+		if want := []string{"see", "own.txt", "plan.md"}; !slices.Equal(got, want) {
+			t.Errorf("%s: got the parts %q, want %q", name, got, want)
 		}
 	}
 }

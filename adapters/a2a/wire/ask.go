@@ -112,6 +112,10 @@ func SendRequestOf(q core.Request) SendRequest {
 	r.Message.Role, r.Message.Metadata = RoleUser, q.Context
 	if r.Message.Parts == nil {
 		r.Message.Parts = partsOf(q)
+	} else { // those of the requester, who had no files of earlier turns
+		for _, f := range q.Attachments[len(q.Attachments)-q.Handed:] {
+			r.Message.Parts = append(r.Message.Parts, FilePart(f.Name, f.MediaType, f.Data))
+		}
 	}
 	if len(r.Message.Parts) == 0 {
 		r.Message.Parts = []Part{TextPart("")}
