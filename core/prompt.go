@@ -3,6 +3,7 @@ package core
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -78,8 +79,9 @@ const maxNamed = 20
 
 // WithoutHanded returns the request without the files of earlier turns. Its content names them.
 func (r Request) WithoutHanded() Request {
-	own, handed := r.Attachments[:len(r.Attachments)-r.Handed], r.Attachments[len(r.Attachments)-r.Handed:]
-	r.Attachments, r.Handed = own, 0
+	own := len(r.Attachments) - len(r.Handed)
+	handed := r.Attachments[own:]
+	r.Attachments, r.Handed = r.Attachments[:own], nil
 	var said []string
 	if r.Content != "" {
 		said = append(said, r.Content)
@@ -91,6 +93,21 @@ func (r Request) WithoutHanded() Request {
 		said = append(said, fmt.Sprintf("[%d more files of earlier turns: left out]", n))
 	}
 	r.Content = strings.Join(said, "\n\n")
+	return r
+}
+
+// HandedWith returns the request with those files of earlier turns alone that belong to these turns: an agent that
+// knows a turn already has its files.
+func (r Request) HandedWith(turns []Turn) Request {
+	own := len(r.Attachments) - len(r.Handed)
+	files, tasks := r.Attachments[:own:own], r.Handed
+	r.Handed = nil
+	for i, task := range tasks {
+		if slices.ContainsFunc(turns, func(t Turn) bool { return t.Task == task }) {
+			files, r.Handed = append(files, r.Attachments[own+i]), append(r.Handed, task)
+		}
+	}
+	r.Attachments = files
 	return r
 }
 

@@ -16,9 +16,9 @@ type Request struct {
 	// Data is structured content: any JSON value, or nothing.
 	Data        json.RawMessage `json:"data,omitempty"`
 	Attachments []File          `json:"attachments,omitempty"`
-	// Handed is how many of the attachments, the last ones, are of earlier turns, which another agent had. An agent that
-	// cannot take one of these does the task without it.
-	Handed int `json:"-"`
+	// Handed are the tasks of the last attachments, one each: these are of earlier turns, which another agent had. An
+	// agent that cannot take one of these does the task without it.
+	Handed []TaskID `json:"-"`
 	// History is the conversation so far, for agents that keep none. The hub fills it in,
 	// after what the requester sent.
 	History []Turn `json:"history,omitempty"`

@@ -112,7 +112,7 @@ func TestFilesOfEarlierTurnsFollowThePartsOfTheRequester(t *testing.T) {
 		"neutral":         wire.TextPart("see"),
 	} {
 		q := wire.RequestOf(wire.SendRequest{Message: wire.Message{ID: "m", Role: wire.RoleUser, Parts: []wire.Part{part, wire.FilePart("own.txt", "text/plain", []byte("own"))}}})
-		q.Attachments, q.Handed = append(q.Attachments, core.File{Name: "plan.md", Data: []byte("plan")}), 1
+		q.Attachments, q.Handed = append(q.Attachments, core.File{Name: "plan.md", Data: []byte("plan")}), []core.TaskID{"1"}
 		var got []string
 		for _, p := range wire.SendRequestOf(q).Message.Parts {
 			got = append(got, p.Text+p.Filename)

@@ -60,7 +60,7 @@ func (as agentSink) Assigned(_ core.Event, b core.Assigned) error {
 	a := &assignment{task: as.task.ID(), verbatim: as.task.From().Dialect == Dialect}
 	req := as.task.AgentRequest()
 	m := as.s.encodeAssignment(as.task, req, a)
-	if len(m.json) > as.s.opts.MaxEnvelopeBytes && req.Handed > 0 {
+	if len(m.json) > as.s.opts.MaxEnvelopeBytes && len(req.Handed) > 0 {
 		as.s.hub.Count("acp.folded.handed_files")
 		m = as.s.encodeAssignment(as.task, req.WithoutHanded(), a)
 	}

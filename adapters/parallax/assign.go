@@ -76,7 +76,7 @@ func (a *agentSink) assign(attempt int) error {
 		return a.failTask(core.NewFault(core.CodeUnsupported, "agent %s no longer takes notices: ask it instead", s.id))
 	}
 	frame, err := s.taskFrame(a.task, r, ref)
-	if r.Handed > 0 && err != nil && core.AsFault(err).Code == core.CodeTooLarge {
+	if len(r.Handed) > 0 && err != nil && core.AsFault(err).Code == core.CodeTooLarge {
 		s.hub.Count("parallax.folded.handed_files")
 		frame, err = s.taskFrame(a.task, r.WithoutHanded(), ref)
 	}

@@ -71,11 +71,12 @@ func (r *run) do(p *process, earlier []core.Turn) (usable bool, err error) {
 	defer r.running.Wait()
 	defer r.finish() // which wakes what waits
 	defer p.begin(nil)
-	text, images, folded := promptOf(r.request, earlier)
+	request := r.request.HandedWith(earlier)
+	text, images, folded := promptOf(request, earlier)
 	if folded {
 		r.opts.Count(countFolded)
 	}
-	for _, f := range r.request.Attachments {
+	for _, f := range request.Attachments {
 		if leavesOut(f) {
 			r.opts.Count(countFile)
 		}

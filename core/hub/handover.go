@@ -22,27 +22,53 @@ func (h *Hub) handOver(j *job, s *Session, a *task.Assignment) {
 	}
 	recent, _ := h.threads.Turns(j.Thread(), h.limits.HistoryBytes)
 	turns := h.readable(j.From(), recent)
-	missed := turns[ownTurns(turns, s.id):]
+	missed, from := missedTurns(turns, s.id)
 	if j.IsNotice() || len(missed) == 0 || missed[len(missed)-1].Agent == "" {
 		if !keeps {
 			a.History = turns
 		}
 		return
 	}
-	from := missed[len(missed)-1].Agent
-	handed := &core.Handover{From: from, Turns: len(missed)}
+	other := missed[len(missed)-1].Agent
+	handed := &core.Handover{From: other, Turns: len(missed)}
 	var left []string
-	a.Files, left = filesOf(missed)
+	a.Files, a.FilesOf, left = filesOf(missed)
 	handed.Files, handed.LeftOut = len(a.Files), len(left)
 	if n := h.leftTurns(j, s.id, turns, recent); n > 0 {
 		handed.LeftOut += n
 		left = slices.Insert(left, 0, fmt.Sprintf("the %d oldest turns", n))
 	}
-	known := turns[:len(turns)-len(missed)]
-	if keeps {
-		known = nil
+	said := h.said(other, left, missed[0])
+	if a.Handover = handed; keeps {
+		a.History = slices.Concat(said, missed)
+	} else {
+		a.History = slices.Concat(turns[:from], said, turns[from:])
 	}
-	a.Handover, a.History = handed, slices.Concat(known, h.said(from, left, missed[0]), missed)
+}
+
+// missedTurns returns the turns that an agent does not know, and the index of the first: those of other agents that
+// ended after its own latest task was opened. A task that waited for the agent may have brought it some of these.
+func missedTurns(turns []core.Turn, of core.AgentID) (missed []core.Turn, from int) {
+	own := ownTurns(turns, of)
+	if own == 0 {
+		return turns, 0
+	}
+	since := turns[own-1].At
+	if own > 1 && turns[own-2].Task == turns[own-1].Task {
+		since = turns[own-2].At
+	}
+	from = own
+	for i, t := range slices.Backward(turns[:own]) {
+		end := t
+		if i+1 < own && turns[i+1].Task == t.Task {
+			end = turns[i+1]
+		}
+		if end.Agent != of && end.At.After(since) {
+			missed, from = append(missed, t), i
+		}
+	}
+	slices.Reverse(missed)
+	return append(missed, turns[own:]...), from
 }
 
 // ownTurns returns the number of turns up to the last one of an agent.
@@ -76,9 +102,9 @@ func (h *Hub) leftTurns(j *job, of core.AgentID, turns, recent []core.Turn) int 
 // maxNamed is how many files that were left out are named.
 const maxNamed = 20
 
-// filesOf returns the files of turns for the agent that goes on, the latest within a bound, and says which are left
-// out.
-func filesOf(turns []core.Turn) (files []core.File, left []string) {
+// filesOf returns the files of turns for the agent that goes on, the latest within a bound, with the tasks that they
+// are of, and says which are left out.
+func filesOf(turns []core.Turn) (files []core.File, of []core.TaskID, left []string) {
 	room := thread.FileBytes
 	for _, t := range slices.Backward(turns) {
 		for _, f := range slices.Backward(t.Files) {
@@ -87,12 +113,13 @@ func filesOf(turns []core.Turn) (files []core.File, left []string) {
 				continue
 			}
 			room -= len(f.Data)
-			files = append(files, f)
+			files, of = append(files, f), append(of, t.Task)
 		}
 	}
 	slices.Reverse(files)
+	slices.Reverse(of)
 	slices.Reverse(left)
-	return files, left
+	return files, of, left
 }
 
 // fileName names a file: "a.png (image/png)".

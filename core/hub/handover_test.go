@@ -60,15 +60,15 @@ func TestAConversationThatAnotherAgentGoesOnWithIsHandedOverOnce(t *testing.T) {
 		if got := turns(r.History); got != "user: one? | assistant: 1" {
 			t.Errorf("got the history %q, want both turns", got)
 		}
-		if got := fileNames(r.Attachments); got != "own.txt plan.md answer.png" || r.Handed != 2 || !bytes.Equal(r.Attachments[1].Data, []byte("plan")) {
-			t.Errorf("got the files %q, %d of them handed over, want its own first", got, r.Handed)
+		if got := fileNames(r.Attachments); got != "own.txt plan.md answer.png" || len(r.Handed) != 2 || !bytes.Equal(r.Attachments[1].Data, []byte("plan")) {
+			t.Errorf("got the files %q, %v handed over, want its own first", got, r.Handed)
 		}
 		if got := fileNames(second.Request().Attachments); got != "own.txt" {
 			t.Errorf("got the files %q in the request, want those that were attached", got)
 		}
 		g.report(b, second, core.Text{Text: "2"}, core.Done{})
 		third := ask("b", "three?")
-		if got := third.AgentRequest(); handover(third) != "" || got.Handed != 0 || len(got.Attachments) != 0 {
+		if got := third.AgentRequest(); handover(third) != "" || len(got.Handed) != 0 || len(got.Attachments) != 0 {
 			t.Errorf("the next turn: got %q and %d files, want nothing handed over again", handover(third), len(got.Attachments))
 		}
 		g.report(b, third, core.Text{Text: "3"}, core.Done{})
@@ -95,6 +95,36 @@ func TestAnAgentThatKeepsItsThreadsGetsOnlyWhatOthersSaidSinceItsOwnTurn(t *test
 			t.Errorf("the next turn: got the history %q, want none", turns(got))
 		}
 	})
+}
+
+// A turn that was asked earlier may end later, when the agent already had its own.
+func TestATurnThatEndedDuringTheLastOneOfAnAgentIsHandedOverWithTheNext(t *testing.T) {
+	for name, features := range map[string]core.Features{"keeps its threads": able | core.FeatureSessions, "keeps none": able} {
+		t.Run(name, func(t *testing.T) {
+			withHub(t, hub.Limits{}, func(g *testHub) {
+				a, b, asker := g.agent("a", features), g.agent("b", able), g.connect("r")
+				ask := func(to core.AgentID, content string, files ...core.File) *task.Task {
+					g.sleep(time.Second)
+					return g.open(asker, core.Request{To: core.ToAgent(to), Thread: "t", Content: content, Attachments: files})
+				}
+				slow := ask("b", "slow?", core.File{Name: "plan.md", Data: []byte("plan")})
+				g.report(a, ask("a", "fast?"), core.Text{Text: "fast"}, core.Done{})
+				g.sleep(time.Second)
+				g.report(b, slow, core.Text{Text: "slow"}, core.Done{})
+				third := ask("a", "and?")
+				if got, want := handover(third), "handed over from b with 2 turns and 1 file"; got != want {
+					t.Errorf("got %q, want %q", got, want)
+				}
+				if got := turns(third.Request().History); !strings.Contains(got, "user: slow? | assistant: slow") {
+					t.Errorf("got the history %q, want the slow turn in it", got)
+				}
+				g.report(a, third, core.Text{Text: "3"}, core.Done{})
+				if got := handover(ask("a", "four?")); got != "" {
+					t.Errorf("the next turn: got %q, want it told once", got)
+				}
+			})
+		})
+	}
 }
 
 func TestAHandoverSaysWhereTheOtherAgentWorksAndWhatIsLeftOut(t *testing.T) {

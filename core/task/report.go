@@ -180,6 +180,8 @@ type Assignment struct {
 	// History are the turns that the agent gets after those from the requester, Files the attachments after its own.
 	History []core.Turn
 	Files   []core.File
+	// FilesOf are the tasks of Files, one each.
+	FilesOf []core.TaskID
 	// Handover says whose conversation it was; nil for nobody else's.
 	Handover *core.Handover
 }
@@ -205,7 +207,7 @@ func (t *Task) Assign(a Assignment) bool {
 	} else {
 		t.request.History = a.History
 	}
-	t.handed = a.Files
+	t.handed, t.handedOf = a.Files, a.FilesOf
 	t.attach(a.Worker, Agent, nil, t.last())
 	t.append(core.Assigned{Agent: a.Agent, Attempt: t.attempt, Dialect: a.Dialect, Handover: a.Handover}, nil)
 	return true

@@ -63,6 +63,7 @@ type life struct {
 	request  core.Request
 	ownTurns int         // how many turns of its history the requester sent
 	handed   []core.File // attachments of earlier turns, for its agent
+	handedOf []core.TaskID
 	log      Log
 	lost     uint64 // retention dropped the events up to this one
 	holed    bool   // the journal lacks events in between; it does not change
@@ -157,7 +158,7 @@ func (t *Task) AgentRequest() core.Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.handed) > 0 {
-		r.Attachments, r.Handed = slices.Concat(r.Attachments, t.handed), len(t.handed)
+		r.Attachments, r.Handed = slices.Concat(r.Attachments, t.handed), t.handedOf
 	}
 	return r
 }
@@ -343,7 +344,7 @@ func (t *Task) take(e core.Event) {
 			t.cancel.Stop()
 		}
 		t.approvals.stop()
-		t.questions, t.handed = nil, nil
+		t.questions, t.handed, t.handedOf = nil, nil, nil
 		t.patience.end()
 	}
 	if k == core.KindDone && t.request.Intent != core.IntentNotify {

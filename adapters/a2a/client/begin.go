@@ -61,7 +61,6 @@ func (w *work) tell(ctx context.Context) (source, error) {
 // thread, what was said in it comes first; where it has one, what others said since.
 func (w *work) request(in session) wire.SendRequest {
 	q := w.turn.Request()
-	r := wire.SendRequestOf(q)
 	earlier := q.History
 	switch {
 	case in.Open != nil: // the message is an answer, and the next one tells what else was said
@@ -69,6 +68,7 @@ func (w *work) request(in session) wire.SendRequest {
 	case in.Context != "":
 		earlier = in.Heard.missing(q.History)
 	}
+	r := wire.SendRequestOf(q.HandedWith(earlier))
 	if len(earlier) > 0 {
 		r.Message.Parts = append([]wire.Part{wire.TextPart(transcript(earlier))}, r.Message.Parts...)
 	}

@@ -113,7 +113,7 @@ func SendRequestOf(q core.Request) SendRequest {
 	if r.Message.Parts == nil {
 		r.Message.Parts = partsOf(q)
 	} else { // those of the requester, who had no files of earlier turns
-		for _, f := range q.Attachments[len(q.Attachments)-q.Handed:] {
+		for _, f := range q.Attachments[len(q.Attachments)-len(q.Handed):] {
 			r.Message.Parts = append(r.Message.Parts, FilePart(f.Name, f.MediaType, f.Data))
 		}
 	}

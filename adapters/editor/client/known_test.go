@@ -62,3 +62,34 @@ func TestATurnOfAnotherAgentThatEndsLateIsToldInTheNextOne(t *testing.T) {
 		_ = stop()
 	})
 }
+
+func TestACancelledTurnIsNotGivenTheFilesOfEarlierTurnsAgain(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{"promptCapabilities":{"image":true}}`)
+		other := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "other"}, Dialect: "test"})
+		defer other.Close(nil)
+		if err := other.Join(core.Card{ID: "other"}, hub.JoinOptions{}); err != nil {
+			s.Fatal(err)
+		}
+		image := core.File{Name: "a.png", MediaType: "image/png", Data: []byte("png")}
+		before, err := s.user.Open(core.Request{To: core.ToAgent("other"), Content: "look", Thread: "t", Attachments: []core.File{image}}, hub.OpenOptions{Unwatched: true})
+		if err != nil {
+			s.Fatal(err)
+		}
+		if err := other.Report(before.ID(), core.Done{Text: "seen"}, nil); err != nil {
+			s.Fatal(err)
+		}
+		asked := s.open(core.Request{Content: "go on", Thread: "t"})
+		p.begins("s1")
+		prompt := p.wants("session/prompt")
+		if got := blocks(prompt); !strings.Contains(got, `"type":"image"`) {
+			s.Errorf("got the prompt %s, want the image of the turn before", got)
+		}
+		p.replies(prompt, `{"stopReason":"cancelled"}`)
+		s.told(asked)
+		if got := s.turn(p, "s1", "t", "again", "three"); strings.Contains(got, `"type":"image"`) {
+			s.Errorf("got the prompt %s, want it without the image that the session has", got)
+		}
+		_ = stop()
+	})
+}

@@ -62,7 +62,7 @@ func (p *composer) block(b wire.Block) { p.blocks = append(p.blocks, strictjson.
 
 // request adds what is asked. What an editor wrote stays as it is; see [composer.foreign].
 func (p *composer) request(r core.Request) (meta json.RawMessage, err error) {
-	own := r.Attachments[:len(r.Attachments)-r.Handed]
+	own := r.Attachments[:len(r.Attachments)-len(r.Handed)]
 	defer p.handed(r.Attachments[len(own):])
 	if meta, ok := p.foreign(r); ok {
 		return meta, nil

@@ -120,7 +120,8 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 		return err
 	}
 	t.report(core.SessionStarted{Session: s.id}, nil)
-	params, err := t.prompt(r, s.known.Unseen(r.History))
+	earlier := s.known.Unseen(r.History)
+	params, err := t.prompt(r.HandedWith(earlier), earlier)
 	if err != nil {
 		return err
 	}
