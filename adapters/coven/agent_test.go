@@ -210,6 +210,6 @@ func newHub(t testing.TB, opts hub.Options) *hub.Hub { return coretest.NewHub(t,
 type joinObserver struct{ joined chan core.AgentID }
 
 func (e *joinObserver) Joined(c core.Card)               { e.joined <- c.ID }
-func (e *joinObserver) Left(core.AgentID)                {}
+func (e *joinObserver) Left(core.AgentID, bool)          {}
 func (e *joinObserver) Appended(core.TaskID, core.Event) {}
 func (e *joinObserver) Recorded(core.TaskID, uint64)     {}

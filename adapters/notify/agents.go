@@ -6,6 +6,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/lru"
+	"github.com/dragoman-hub/dragoman/core/redact"
 )
 
 // agents are the agents that may be down. One goroutine uses them.
@@ -14,13 +15,14 @@ type agents struct {
 	// told were told to be down and have not come back, children are run by the hub, which brings them back itself.
 	told, children *lru.Cache[core.AgentID, struct{}]
 	timer          *time.Timer
+	redact         func() *redact.Redactor
 }
 
-func newAgents() agents {
+func newAgents(redact func() *redact.Redactor) agents {
 	t := time.NewTimer(0)
 	t.Stop()
 	few := lru.Options[core.AgentID, struct{}]{Count: maxAgents}
-	return agents{away: map[core.AgentID]time.Time{}, told: lru.New(few), children: lru.New(few), timer: t}
+	return agents{away: map[core.AgentID]time.Time{}, told: lru.New(few), children: lru.New(few), timer: t, redact: redact}
 }
 
 // due returns what has a value when agents have been away for long.
@@ -41,7 +43,7 @@ func (a *agents) changed(h *hub.Hub, what happening, now time.Time) []message {
 	case here && s.Child.State == core.ChildFailed:
 		delete(a.away, id)
 		return a.tell(id, s.Child)
-	case here && s.Child.State == core.ChildRestarting, !here && !child:
+	case here && s.Child.State == core.ChildRestarting, !here && !child && what.left:
 		a.leave(id, now)
 	case !here: // an agent of the settings that comes again, or was taken out of them
 		delete(a.away, id)
@@ -92,7 +94,7 @@ func (a *agents) tell(id core.AgentID, c *core.Child) []message {
 	a.told.Put(id, struct{}{})
 	m := newMessage(AgentDown, time.Now(), data{Agent: id, State: "gone", Reason: "its connection ended, and it has not come back for " + downAfter.String()})
 	if c != nil {
-		m.Data.State, m.Data.Reason = c.State.String(), c.LastError
+		m.Data.State, m.Data.Reason = c.State.String(), cut(a.redact().Text(c.LastError), maxContent)
 	}
 	return []message{m}
 }

@@ -88,15 +88,17 @@ var _ hub.Observer = (*Notifier)(nil)
 type happening struct {
 	task  core.TaskID
 	at    core.Cursor // of the event
+	end   *core.Event // unless the task has it
 	agent core.AgentID
 	child bool // the hub runs the agent itself
+	left  bool
 }
 
 // New returns a Notifier that notes what happens at once, and posts it from Start on. Close ends it.
 func New(o Options) *Notifier {
 	n := &Notifier{
 		opts: o, sender: webhook.New(webhook.TargetsAny), queue: make(chan happening, queueLength), stop: make(chan struct{}), ending: map[core.TaskID]uint64{},
-		agents: newAgents(), asked: lru.New(lru.Options[string, struct{}]{Count: maxAsked}),
+		agents: newAgents(o.Redact), asked: lru.New(lru.Options[string, struct{}]{Count: maxAsked}),
 	}
 	n.hooks.Store(&[]Webhook{})
 	return n
@@ -126,7 +128,11 @@ func (n *Notifier) Close(ctx context.Context) {
 func (n *Notifier) Joined(c core.Card) { n.note(happening{agent: c.ID}) }
 
 // Left implements [hub.Observer].
-func (n *Notifier) Left(id core.AgentID) { n.note(happening{agent: id}) }
+func (n *Notifier) Left(id core.AgentID, onlyByID bool) {
+	if !onlyByID { // else it may have been there to ask
+		n.note(happening{agent: id, left: true})
+	}
+}
 
 // ChildChanged notes that an agent which the hub runs itself has another state. It returns at once.
 func (n *Notifier) ChildChanged(id core.AgentID) { n.note(happening{agent: id, child: true}) }
@@ -158,7 +164,7 @@ func (n *Notifier) Recorded(id core.TaskID, upTo uint64) {
 }
 
 // Cut implements [hub.CutObserver].
-func (n *Notifier) Cut(id core.TaskID) { n.note(happening{task: id}) }
+func (n *Notifier) Cut(id core.TaskID, end core.Event) { n.note(happening{task: id, end: &end}) }
 
 // Forgotten implements [hub.ForgottenObserver].
 func (n *Notifier) Forgotten(id core.TaskID) {

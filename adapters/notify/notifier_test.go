@@ -356,6 +356,56 @@ func TestAnAgentIsDownOnceItHasNotComeBackFor30Seconds(t *testing.T) {
 	})
 }
 
+// A peer that is known by its id alone may have come to ask: nobody waits for it.
+func TestAPeerThatIsReachedByItsIDAloneIsNotDownOnceItHasLeft(t *testing.T) {
+	r := receive(t)
+	synctest.Test(t, func(t *testing.T) {
+		b := tell(t, notify.Webhook{URL: r.url, On: []string{notify.AgentDown}})
+		asker := b.hub.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}, Dialect: "test"})
+		if err := asker.Join(core.Card{ID: "asker", Dialect: "test"}, hub.JoinOptions{OnlyByID: true}); err != nil {
+			t.Fatal(err)
+		}
+		asked, err := b.user.Open(core.Request{To: core.ToAgent("asker"), Content: "go"}, hub.OpenOptions{Unwatched: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := asker.Report(asked.ID(), core.Done{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		asker.Close(nil)
+		time.Sleep(time.Hour)
+		b.stop()
+		if n := len(r.got); n != 0 {
+			t.Errorf("got %s, want nothing", (<-r.got).body)
+		}
+	})
+}
+
+func TestWhyAnAgentIsDownIsToldWithoutSecretsAndCut(t *testing.T) {
+	r := receive(t)
+	b := tell(t, notify.Webhook{URL: r.url, On: []string{notify.AgentDown}})
+	b.agent.SetChild(core.Child{State: core.ChildFailed, LastError: "no key fits: sesame " + strings.Repeat("x", 5000)})
+	b.notifier.ChildChanged("claude")
+	b.stop()
+	m := <-r.got
+	if m.Data.State != "failed" || !strings.HasPrefix(m.Data.Reason, "no key fits: ") || strings.Contains(m.body, "sesame") || len(m.Data.Reason) > 2100 {
+		t.Errorf("got %s, want why the agent has failed, redacted, and cut at 2000 bytes", m.body)
+	}
+}
+
+// The task in memory may get its end only later, from the journal.
+func TestTheEndOfATaskThatWasCutOffIsToldWhereItsCopyHasNone(t *testing.T) {
+	r := receive(t)
+	b := tell(t, notify.Webhook{URL: r.url, On: []string{notify.Failed}})
+	id := b.ask(b.user, "go")
+	b.notifier.Cut(id, core.Event{At: time.Now(), Body: core.Failed{Fault: core.NewFault(core.CodeUnreachable, "hub a, which had the task, is gone: ask again")}})
+	m := <-r.got
+	b.stop()
+	if m.Data.Task != string(id) || m.Data.Code != "unreachable" || !strings.HasPrefix(m.Data.Reason, "hub a, which had the task, is gone") {
+		t.Errorf("got %s, want the task that was cut off", m.body)
+	}
+}
+
 func TestTheTasksOfAnotherHubAreNotToldHere(t *testing.T) {
 	r := receive(t)
 	var other *coretest.OtherHub

@@ -17,8 +17,11 @@ var (
 
 // ofTask returns what is told of an event of a task, or of its end.
 func (n *Notifier) ofTask(t *task.Task, h happening) []message {
-	if h.at == (core.Cursor{}) {
-		return n.ofEnd(t)
+	switch {
+	case h.end != nil:
+		return n.ofEnd(t, *h.end)
+	case h.at == (core.Cursor{}):
+		return n.ofEnd(t, t.Last())
 	}
 	log := t.Log()
 	for e := range log.All() {
@@ -83,8 +86,7 @@ const maxOptions = 20
 
 // ofEnd tells how a task of a person has ended. Of one that was refused its requester was told at once, and of one
 // that another task has caused the agent that asked for it.
-func (n *Notifier) ofEnd(t *task.Task) []message {
-	last := t.Last()
+func (n *Notifier) ofEnd(t *task.Task, last core.Event) []message {
 	if !last.Body.Kind().Ends() || !isOfPerson(t) || t.Receipt().Stage == core.StageRefused {
 		return nil
 	}

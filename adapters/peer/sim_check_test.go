@@ -34,7 +34,7 @@ func newLifeLog(l journal.Life) *lifeLog {
 func (l *lifeLog) Joined(core.Card) {}
 
 // Left implements hub.Observer.
-func (l *lifeLog) Left(core.AgentID) {}
+func (l *lifeLog) Left(core.AgentID, bool) {}
 
 // Appended implements hub.Observer.
 func (l *lifeLog) Appended(id core.TaskID, e core.Event) {

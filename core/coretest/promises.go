@@ -111,7 +111,7 @@ func (p *Promises) Joined(c core.Card) {
 }
 
 // Left implements hub.Observer.
-func (p *Promises) Left(id core.AgentID) {
+func (p *Promises) Left(id core.AgentID, onlyByID bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.agents, id)
@@ -119,7 +119,7 @@ func (p *Promises) Left(id core.AgentID) {
 		p.breaks("P8", task, "agent %s has left and still has it", id)
 	}
 	if p.next != nil {
-		p.next.Left(id)
+		p.next.Left(id, onlyByID)
 	}
 }
 
@@ -278,9 +278,9 @@ func (p *Promises) Forgotten(id core.TaskID) {
 }
 
 // Cut implements hub.CutObserver.
-func (p *Promises) Cut(id core.TaskID) {
+func (p *Promises) Cut(id core.TaskID, end core.Event) {
 	if o, ok := p.next.(hub.CutObserver); ok {
-		o.Cut(id)
+		o.Cut(id, end)
 	}
 }
 

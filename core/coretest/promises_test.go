@@ -165,7 +165,7 @@ func TestTheCheckerFindsAnAgentThatLeftWithATask(t *testing.T) {
 	for i, b := range []core.Body{opening("t"), core.Assigned{Agent: "a", Attempt: 1}} {
 		p.Appended("t", core.Event{Seq: uint64(i + 1), Epoch: 1, At: noon, Body: b})
 	}
-	p.Left("a")
+	p.Left("a", false)
 	if got := strings.Join(p.Broken(), "\n"); !strings.Contains(got, "promise P8 is broken: task t: agent a has left") {
 		t.Errorf("got %q, want P8 broken", got)
 	}

@@ -16,7 +16,11 @@ type cutOff struct {
 	all []core.TaskID
 }
 
-func (c *cutOff) Cut(id core.TaskID) { c.all = append(c.all, id) }
+func (c *cutOff) Cut(id core.TaskID, end core.Event) {
+	if end.Body.Kind() == core.KindFailed {
+		c.all = append(c.all, id)
+	}
+}
 
 func TestAToolCallThatRanWhenTheHubWasKilledHasAnEndAfterTheStart(t *testing.T) {
 	kept := journal.NewMemory(journal.Retention{})

@@ -93,7 +93,7 @@ func (h *Hub) removeAgent(s *Session, reason *core.Fault) {
 	}
 	close(s.left)
 	if h.observer != nil {
-		h.observer.Left(s.id)
+		h.observer.Left(s.id, s.opts.OnlyByID)
 	}
 	log := h.log
 	if hidden := detail(reason); hidden != "" {

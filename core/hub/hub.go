@@ -98,9 +98,9 @@ type Options struct {
 // return at once and must not call the hub.
 type Observer interface {
 	// Joined and Left tell which agents are connected. Joined comes again whenever a card
-	// changes.
+	// changes. onlyByID is [JoinOptions.OnlyByID] of the agent as it left.
 	Joined(core.Card)
-	Left(core.AgentID)
+	Left(id core.AgentID, onlyByID bool)
 	// Appended tells of every event of every task, in the order of its sequence.
 	Appended(core.TaskID, core.Event)
 	// Recorded tells that the journal has a task up to seq.

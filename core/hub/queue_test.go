@@ -242,7 +242,7 @@ type blocking struct {
 }
 
 func (b *blocking) Joined(core.Card)             {}
-func (b *blocking) Left(core.AgentID)            {}
+func (b *blocking) Left(core.AgentID, bool)      {}
 func (b *blocking) Recorded(core.TaskID, uint64) {}
 func (b *blocking) Appended(_ core.TaskID, e core.Event) {
 	if e.Body.Kind() == b.kind {

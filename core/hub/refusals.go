@@ -9,8 +9,8 @@ import (
 type ForgottenObserver interface{ Forgotten(core.TaskID) }
 
 // CutObserver is an [Observer] that is told of tasks whose ends the hub has stored without Appended: those that ran when
-// it, or a hub that it has taken over, was killed.
-type CutObserver interface{ Cut(core.TaskID) }
+// it, or a hub that it has taken over, was killed. The task in the memory of the hub may not have the end yet.
+type CutObserver interface{ Cut(core.TaskID, core.Event) }
 
 // tellCut tells the observer of the ends among records that were stored.
 func (h *Hub) tellCut(stored []journal.Record) {
@@ -20,7 +20,7 @@ func (h *Hub) tellCut(stored []journal.Record) {
 	}
 	for _, r := range stored {
 		if r.Event.Body.Kind().Ends() {
-			o.Cut(r.Task)
+			o.Cut(r.Task, r.Event)
 		}
 	}
 }

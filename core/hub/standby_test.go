@@ -337,7 +337,7 @@ func TestAStandbyKeepsItsIDFromOtherPrincipals(t *testing.T) {
 type onCancel struct{ call func() }
 
 func (*onCancel) Joined(core.Card)             {}
-func (*onCancel) Left(core.AgentID)            {}
+func (*onCancel) Left(core.AgentID, bool)      {}
 func (*onCancel) Recorded(core.TaskID, uint64) {}
 func (o *onCancel) Appended(_ core.TaskID, e core.Event) {
 	if call := o.call; call != nil && e.Body.Kind() == core.KindCancelRequested {

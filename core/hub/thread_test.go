@@ -119,7 +119,7 @@ func TestAThreadHasOnlyAnsweredTurns(t *testing.T) {
 type atTheEnd func()
 
 func (atTheEnd) Joined(core.Card)             {}
-func (atTheEnd) Left(core.AgentID)            {}
+func (atTheEnd) Left(core.AgentID, bool)      {}
 func (atTheEnd) Recorded(core.TaskID, uint64) {}
 func (f atTheEnd) Appended(_ core.TaskID, e core.Event) {
 	if e.Body.Kind().Ends() {

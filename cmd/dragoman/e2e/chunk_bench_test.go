@@ -88,7 +88,7 @@ func (o benchObserver) Joined(core.Card) {
 	default:
 	}
 }
-func (benchObserver) Left(core.AgentID) {}
+func (benchObserver) Left(core.AgentID, bool) {}
 func (o benchObserver) Appended(_ core.TaskID, e core.Event) {
 	if e.Body.Kind().Ends() {
 		o.ended <- struct{}{}

@@ -32,8 +32,8 @@ func (l *logs) Appended(id core.TaskID, e core.Event) {
 	l.of[id] = append(l.of[id], e)
 }
 
-func (*logs) Joined(core.Card)  {}
-func (*logs) Left(core.AgentID) {}
+func (*logs) Joined(core.Card)        {}
+func (*logs) Left(core.AgentID, bool) {}
 
 // goldenLogs plays the recorded conversations and returns the logs of their tasks: one of each shape,
 // that is with the same kinds of events.

@@ -91,7 +91,7 @@ func closeFunc(conn link.Conn[[]byte, []byte]) func() {
 type joinObserver struct{ signals }
 
 func (a *joinObserver) Joined(c core.Card)               { a.signal("joined "+string(c.ID), nil) }
-func (a *joinObserver) Left(core.AgentID)                {}
+func (a *joinObserver) Left(core.AgentID, bool)          {}
 func (a *joinObserver) Appended(core.TaskID, core.Event) {}
 func (a *joinObserver) Recorded(core.TaskID, uint64)     {}
 

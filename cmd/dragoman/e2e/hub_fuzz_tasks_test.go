@@ -26,7 +26,7 @@ func newTaskList() *taskList {
 func (l *taskList) Joined(core.Card) {}
 
 // Left implements hub.Observer.
-func (l *taskList) Left(core.AgentID) {}
+func (l *taskList) Left(core.AgentID, bool) {}
 
 // Recorded implements hub.Observer.
 func (l *taskList) Recorded(id core.TaskID, seq uint64) {

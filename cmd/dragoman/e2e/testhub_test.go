@@ -154,7 +154,7 @@ func (w *observer) Joined(c core.Card) {
 }
 
 // Left implements hub.Observer.
-func (w *observer) Left(id core.AgentID) {
+func (w *observer) Left(id core.AgentID, _ bool) {
 	w.reset("joined " + string(id))
 	w.signal("left "+string(id), nil)
 }
