@@ -79,17 +79,23 @@ func (c *connection) setFor(ctx context.Context, s *session, task core.Options) 
 			continue
 		}
 		if err := c.set(ctx, s, name, s.before[name]); err != nil {
+			if core.AsFault(err).Code == core.CodeInvalid { // it would refuse that before every task
+				s.over = "the agent could not be set as before the task before"
+				c.endSession(ctx, s.id)
+			}
 			return err
 		}
 		delete(s.before, name)
 	}
 	for _, name := range task.Names() {
-		offer := s.offered()
-		was, known := offer.Current(name)
+		was, known, err := c.before(s, name)
+		if err != nil {
+			return err
+		}
 		if err := c.set(ctx, s, name, task[name]); err != nil {
 			return err
 		}
-		if _, changed := s.before[name]; known && !changed {
+		if known {
 			if s.before == nil {
 				s.before = core.Options{}
 			}
@@ -97,6 +103,22 @@ func (c *connection) setFor(ctx context.Context, s *session, task core.Options) 
 		}
 	}
 	return nil
+}
+
+// before returns what the task after the next one is to have, and whether that is known. A task sets nothing that
+// could not be undone.
+func (c *connection) before(s *session, name string) (was string, known bool, err error) {
+	if was, known = s.before[name]; known {
+		return was, true, nil
+	}
+	offer := s.offered()
+	if was, known = offer.Current(name); !known {
+		was, known = c.opts.Set[name]
+	}
+	if !known && !s.once && (offer.IsSilent() || slices.Contains(offer.Names(), name)) {
+		return "", false, core.NewFault(core.CodeInvalid, "the agent does not say what %s is, so that the next task of the conversation could not be as before: set it in the settings of the agent, or ask outside of a conversation", name)
+	}
+	return was, known, nil
 }
 
 // set sets the session to one value, unless that is how it is. An agent that has not said what it offers

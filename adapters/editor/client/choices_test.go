@@ -159,6 +159,71 @@ func TestATaskIsSetAsItWantsAndTheNextOneAsBefore(t *testing.T) {
 	})
 }
 
+func TestATaskSetsNothingThatCouldNotBeUndoneAfterIt(t *testing.T) {
+	serve(t, set(core.Options{"mode": "default"}), func(s *served) {
+		p, stop := s.start(`{}`)
+		ask := func(thread core.ThreadID, options core.Options) *task.Task {
+			return s.open(core.Request{Content: "x", Thread: thread, Options: options})
+		}
+		sets := func(mode string) {
+			s.Helper()
+			if m := p.wants("session/set_mode"); string(m.Params.Get("modeId").Raw()) != `"`+mode+`"` {
+				s.Errorf("got %s, want the mode %s", m.Params.Raw(), mode)
+			} else {
+				p.replies(m, `{}`)
+			}
+		}
+		done := func(asked *task.Task) {
+			s.Helper()
+			p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
+			s.tells(asked, "done {}")
+		}
+		asked := ask("t", core.Options{"mode": "yolo"}) // the agent says nothing, but the settings do
+		p.begins("s1")
+		sets("default")
+		sets("yolo")
+		done(asked)
+		asked = ask("t", nil)
+		sets("default")
+		done(asked)
+
+		asked = ask("t", core.Options{"speed": "1"})
+		s.settle()
+		if a := asked.Answer(); a.End != core.KindFailed || a.Fault.Code != core.CodeInvalid || !strings.HasPrefix(a.Fault.Message, "the agent does not say what speed is") {
+			s.Errorf("got %s (%v), want it refused", a.End, a.Fault)
+		}
+		asked = ask("", core.Options{"speed": "1"}) // its session has no other task
+		p.begins("s2")
+		sets("default")
+		p.replies(p.wants("session/set_config_option"), `{}`)
+		done(asked)
+		_ = stop()
+	})
+}
+
+func TestASessionThatCannotBeSetAsBeforeIsReplaced(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{"sessionCapabilities":{"close":{}}}`)
+		asked := s.open(core.Request{Content: "x", Thread: "t", Options: core.Options{"mode": "default"}})
+		p.replies(p.wants("session/new"), `{"sessionId":"s1",`+modes+`}`)
+		p.replies(p.wants("session/set_mode"), `{}`)
+		p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
+		s.wait(asked)
+		asked = s.open(core.Request{Content: "x", Thread: "t"})
+		p.fails(p.wants("session/set_mode"), -32602, "Invalid params")
+		p.replies(p.wants("session/close"), `{}`)
+		s.settle()
+		if a := asked.Answer(); a.End != core.KindFailed || a.Fault.Code != core.CodeInvalid {
+			s.Errorf("got %s (%v), want it failed: it would run in another mode", a.End, a.Fault)
+		}
+		asked = s.open(core.Request{Content: "x", Thread: "t"})
+		p.replies(p.wants("session/new"), `{"sessionId":"s2",`+modes+`}`)
+		p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
+		s.tells(asked, `session_lost {"reason":"the agent could not be set as before the task before"}`, "done {}")
+		_ = stop()
+	})
+}
+
 func TestATaskIsRefusedForAnOptionThatTheAgentDoesNotHave(t *testing.T) {
 	serve(t, nil, func(s *served) {
 		p, stop := s.start(`{}`)

@@ -11,7 +11,9 @@ import (
 func (t *turn) finish(m jsonrpc.Message) error {
 	if m.Err != nil {
 		err := t.conn.explain("the prompt", m.Err)
-		t.session.unknown = m.Err.Code == wire.CodeResourceNotFound // the next turn begins another
+		if m.Err.Code == wire.CodeResourceNotFound {
+			t.session.over = "the agent does not know the session any more"
+		}
 		if f := core.AsFault(err); t.isCancelling() || f.Code == core.CodeCancelled {
 			// An agent must answer cancelled, but some answer with an error.
 			t.conn.opts.Count("editor.cancelled_by_error")

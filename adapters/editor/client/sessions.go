@@ -46,8 +46,8 @@ type session struct {
 	conn  *connection // on which it is open
 	known agent.Known // the turns of the thread that it knows
 	cost  cost
-	// unknown says that the agent does not know the session any more.
-	unknown bool
+	// over is why the next turn needs another session; "" for nothing.
+	over string
 
 	mu sync.Mutex
 	// stuck is the prompt that is not answered yet; nil if there is none.
@@ -213,8 +213,8 @@ func (s *session) isStuck() bool {
 func (s *session) open(ctx context.Context, c *connection, store *sessions, thread core.ThreadID) (lost string, err error) {
 	switch {
 	case s.id == "":
-	case s.unknown:
-		lost = "the agent does not know the session any more"
+	case s.over != "":
+		lost = s.over
 		c.forget(s)
 	case s.conn != c: // of an earlier connection
 		if lost, err = s.reopen(ctx, c, store, thread); lost == "" {
@@ -229,7 +229,7 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions, thre
 	default:
 		return "", nil
 	}
-	s.id, s.known, s.unknown, s.before = "", agent.Known{}, false, nil
+	s.id, s.known, s.cost, s.over, s.before = "", agent.Known{}, cost{}, "", nil
 	s.prompted(nil)
 	result, err := c.call(ctx, wire.MethodSessionNew, c.place(thread), func(m jsonrpc.Message) {
 		// Before the next line is read, which may be an update of the session.

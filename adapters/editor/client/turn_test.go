@@ -152,6 +152,31 @@ func TestEachTurnCostsWhatItAddedToTheCostOfItsSession(t *testing.T) {
 	})
 }
 
+func TestASessionInPlaceOfAnotherCostsFromItsBeginning(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, _ := s.start(`{}`)
+		turn := func(session, amount, nanos string) {
+			s.Helper()
+			asked := s.open(core.Request{Content: "x", Thread: "th"})
+			p.begins(session)
+			prompt := p.wants("session/prompt")
+			p.updates(session, `{"sessionUpdate":"usage_update","used":10,"size":100,"cost":{"amount":`+amount+`,"currency":"USD"}}`)
+			p.replies(prompt, `{"stopReason":"end_turn","usage":{"inputTokens":5,"outputTokens":4,"totalTokens":9}}`)
+			s.wait(asked)
+			log := asked.Log()
+			for e := range log.All() {
+				if u, is := e.Body.(core.Usage); is && fmt.Sprint(u.Cost.Nanos) != nanos {
+					s.Errorf("%s: got a cost of %d, want %s", session, u.Cost.Nanos, nanos)
+				}
+			}
+		}
+		turn("s1", "0.5", "500000000")
+		p, stop := s.again(p, `{}`)
+		turn("s2", "0.75", "750000000")
+		_ = stop()
+	})
+}
+
 func TestTheQuotaOfGeminiIsUsage(t *testing.T) {
 	serve(t, nil, func(s *served) {
 		p, stop := s.start(`{}`)
