@@ -164,7 +164,8 @@ func (c *connection) tellOptions(ctx context.Context, conv *conversation) {
 }
 
 // hear notes what an agent says of its options in a turn, and reports whether the editor is told in
-// other words: one without booleans. What the agent changes itself in a prompt of the editor stays so.
+// other words: one without booleans, or one that has chosen otherwise meanwhile. What the agent changes itself in a prompt
+// of the editor stays so.
 func (t *turn) hear(kind string, whole json.RawMessage) (other bool) {
 	c, conv := t.conv.c, t.conv
 	c.mu.Lock()
@@ -173,16 +174,24 @@ func (t *turn) hear(kind string, whole json.RawMessage) (other bool) {
 		return false
 	}
 	conv.offer, _ = conv.offer.Kept()
+	other = kind == wire.UpdateConfigOptionUpdate && !c.booleans
 	if t.own() {
-		changed := maps.Clone(conv.set)
-		for name := range changed {
-			if is, known := conv.offer.Current(name); known {
-				changed[name] = is
+		before := t.prompt.heard
+		t.prompt.heard = conv.offer.Clone()
+		conv.set = maps.Clone(conv.set)
+		for name, chosen := range conv.set {
+			is, known := t.prompt.heard.Current(name)
+			switch was, _ := before.Current(name); {
+			case !known || is == chosen:
+			case is != was:
+				conv.set[name] = is
+			default: // the next prompt sets it
+				conv.offer.Set(name, chosen)
+				other = true
 			}
 		}
-		conv.set = changed
 	}
-	return kind == wire.UpdateConfigOptionUpdate && !c.booleans
+	return other
 }
 
 // learn tells the editor what the agent can be set to, once that is known.

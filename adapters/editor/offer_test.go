@@ -76,6 +76,43 @@ func TestAnEditorSeesAndSetsWhatTheAgentBehindOffers(t *testing.T) {
 	})
 }
 
+func TestWhatAUserChoosesInATurnStaysWhenTheAgentRepeatsWhatWas(t *testing.T) {
+	withHub(t, func(s *setup) {
+		s.announces(map[string]string{"configOptions": options(fmt.Sprintf(asOption, "auto"), fmt.Sprintf(fast, "false"))})
+		c, session := s.begun(editor.Options{}, booleans)
+		c.prompt(2, session, "go")
+		task := s.assigned()
+		c.send(`{"jsonrpc":"2.0","id":3,"method":"session/set_config_option","params":{"sessionId":%q,"configId":"mode","value":"default"}}`, session)
+		c.receive()
+		says := func(mode, isFast string) {
+			s.sayForeign(task, core.ForeignFrame{Dialect: editor.Dialect, Name: "config_option_update"},
+				`{"sessionUpdate":"config_option_update","configOptions":`+options(fmt.Sprintf(asOption, mode), fmt.Sprintf(fast, isFast))+`}`)
+		}
+		told := func(mode, isFast string) {
+			s.Helper()
+			c.want(`{"sessionUpdate":"config_option_update","configOptions":` + options(fmt.Sprintf(asOption, mode), fmt.Sprintf(fast, isFast)) + `}`)
+		}
+		says("auto", "true")
+		told("default", "true")
+		s.say(task, core.Done{})
+		c.want(ended(2, "end_turn"))
+
+		c.prompt(4, session, "go on")
+		task = s.assigned()
+		if got := task.Request().Options["mode"]; got != "default" {
+			t.Errorf("got the mode %q in the next prompt, want default, as the user has chosen", got)
+		}
+		says("auto", "true") // the agent leaves the mode itself
+		told("auto", "true")
+		s.say(task, core.Done{})
+		c.want(ended(4, "end_turn"))
+		c.prompt(5, session, "and on")
+		if got := s.assigned().Request().Options["mode"]; got != "auto" {
+			t.Errorf("got the mode %q after the agent has changed it, want auto", got)
+		}
+	})
+}
+
 func TestAnEditorWithoutBooleansGetsChoicesOfTwo(t *testing.T) {
 	withHub(t, func(s *setup) {
 		s.announces(map[string]string{"configOptions": options(fmt.Sprintf(fast, "false"))})

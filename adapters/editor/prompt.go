@@ -18,6 +18,7 @@ type prompt struct {
 	conv      *conversation
 	task      core.TaskID // "" until it is open
 	cancelled bool        // by the editor
+	heard     wire.Offer  // what the agent is set to for it, or has said since
 }
 
 // prompt opens a task, whose end is the answer.
@@ -131,6 +132,7 @@ func (c *connection) openTask(p *prompt, req core.Request, params strictjson.Val
 	defer c.mu.Unlock()
 	req.Foreign = c.foreignOf(p.conv, params)
 	req.Options, req.History = p.conv.set, p.conv.seed
+	p.heard = p.conv.offer.Clone()
 	t, err := c.self.Open(req, hub.OpenOptions{Tag: p, MinHops: wire.HopsOf(params), Trace: wire.TraceOf(params)})
 	if err != nil {
 		delete(p.conv.open, p)
