@@ -47,7 +47,12 @@ func (h host) BudgetsCrossed(crossed []usage.BudgetStatus) {
 		if b.Spent() {
 			what = "a budget is spent: new tasks are refused"
 		}
-		h.log.Warn(what, string(b.By), b.Key, "used", b.Used, "tokens", b.Tokens, "per", string(b.Per))
+		log := h.log.With(string(b.By), b.Key, "per", string(b.Per))
+		if b.Cost.Known() {
+			log.Warn(what, "used", core.Money{Nanos: b.Used, Currency: b.Cost.Currency}, "cost", b.Cost)
+		} else {
+			log.Warn(what, "used", b.Used, "tokens", b.Tokens)
+		}
 	}
 }
 
