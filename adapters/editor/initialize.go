@@ -42,6 +42,7 @@ func (c *connection) initialize(ctx context.Context, id json.RawMessage, params 
 	offered.AgentCapabilities.LoadSession = true
 	offered.AgentCapabilities.PromptCapabilities = wire.PromptCapabilities{EmbeddedContext: true, Image: c.takesFiles()}
 	offered.AgentCapabilities.SessionCapabilities = wire.SessionCapabilities{List: &wire.Empty{}, Resume: &wire.Empty{}, Close: &wire.Empty{}, Fork: &wire.Empty{}}
+	offered.Meta = json.RawMessage(`{"steering":{"supported":true}}`)
 	c.reply(ctx, id, offered)
 	return nil
 }

@@ -16,9 +16,10 @@ import (
 type prompt struct {
 	id        json.RawMessage
 	conv      *conversation
-	task      core.TaskID // "" until it is open
-	cancelled bool        // by the editor
-	heard     wire.Offer  // what the agent is set to for it, or has said since
+	task      core.TaskID                // "" until it is open
+	cancelled bool                       // by the editor
+	heard     wire.Offer                 // what the agent is set to for it, or has said since
+	steering  map[string]json.RawMessage // requests to give it context, by the id of the injection
 }
 
 // prompt opens a task, whose end is the answer.
@@ -200,6 +201,7 @@ func (t *turn) finish(ctx context.Context, e core.Event) error {
 		return nil
 	}
 	cancelled := p.end()
+	p.endSteering(ctx)
 	_, more, _ := wire.OfForeign(e.Foreign)
 	theirs := strictjson.ParseValid(more)
 	result := wire.PromptResponse{StopReason: wire.StopEndTurn, Usage: t.usageOf()}

@@ -85,6 +85,7 @@ var methods = map[string]func(*connection, context.Context, json.RawMessage, str
 	wire.MethodSessionPrompt:          (*connection).prompt,
 	wire.MethodAuthenticate:           (*connection).authenticate,
 	wire.MethodSessionFork:            (*connection).forkSession,
+	wire.MethodSteering:               (*connection).steer,
 	wire.MethodSessionSetMode:         (*connection).setMode,
 	wire.MethodSessionSetConfigOption: (*connection).setConfigOption,
 }

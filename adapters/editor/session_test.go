@@ -17,7 +17,7 @@ func TestVersionOneIsAnsweredWhateverIsAsked(t *testing.T) {
 			c.send(`{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":%d,"clientInfo":{"name":"zed","version":"1"}}}`, version)
 			c.want(`{"jsonrpc":"2.0","id":"a","result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,` +
 				`"promptCapabilities":{"image":true,"audio":false,"embeddedContext":true},"mcpCapabilities":{"http":false,"sse":false},` +
-				`"sessionCapabilities":{"list":{},"resume":{},"close":{},"fork":{}}},"authMethods":[],"agentInfo":{"name":"dragoman","title":"coder","version":"1.0.0"}}}`)
+				`"sessionCapabilities":{"list":{},"resume":{},"close":{},"fork":{}}},"authMethods":[],"agentInfo":{"name":"dragoman","title":"coder","version":"1.0.0"},"_meta":{"steering":{"supported":true}}}}`)
 		})
 	}
 }

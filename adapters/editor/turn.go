@@ -329,13 +329,23 @@ func (t *turn) QuestionAnswered(e core.Event, b core.QuestionAnswered) error {
 
 // Injected shows what somebody else told the agent meanwhile.
 func (t *turn) Injected(e core.Event, b core.Injected) error {
+	if t.prompt.steers(b.ID) {
+		return t.failure
+	}
 	t.conv.c.count("folded." + e.Body.Kind().String())
 	t.say(wire.UpdateUserMessageChunk, core.KindInjected, b.Content, nil)
 	return t.failure
 }
 
-// InjectionAnswered says if the agent did not take it.
+// InjectionAnswered says if the agent did not take it. It answers the editor if that is who told it.
 func (t *turn) InjectionAnswered(e core.Event, b core.InjectionAnswered) error {
+	if id := t.prompt.unsteered(b.ID); id != nil {
+		answer := wire.SteeringResponse{Outcome: wire.SteeringInjected}
+		if !b.Accepted {
+			answer = wire.SteeringResponse{Outcome: wire.SteeringFailed, Reason: cmp.Or(b.Reason, "the agent did not take it")}
+		}
+		return t.conv.c.answer(t.ctx, id, strictjson.Encode(answer))
+	}
 	if b.Accepted {
 		t.conv.c.count("folded." + e.Body.Kind().String())
 		return t.failure

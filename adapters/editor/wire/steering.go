@@ -10,6 +10,12 @@ const MethodSteering = "_session/steering"
 // promptRequired where none runs, it has not.
 const SteeringInjected = "injected"
 
+// The outcomes of context that has not reached a turn: because none runs, or for the reason told.
+const (
+	SteeringPromptRequired = "promptRequired"
+	SteeringFailed         = "failed"
+)
+
 // SteeringRequest is its params.
 type SteeringRequest struct {
 	SessionID string          `json:"sessionId"`
@@ -27,5 +33,7 @@ type SteeringResponse struct {
 	Outcome string `json:"outcome"`
 	Reason  string `json:"reason,omitempty"`
 }
+
+func (r *SteeringRequest) check() error { return need("sessionId", r.SessionID) }
 
 func (r *SteeringResponse) check() error { return need("outcome", r.Outcome) }
