@@ -17,7 +17,7 @@ import (
 // was. An agent that keeps its threads gets only what it does not know. Callers hold Hub.mu.
 func (h *Hub) handOver(j *job, s *Session, a *task.Assignment) {
 	keeps := s.card.Features.Has(core.FeatureSessions)
-	if keeps && !j.IsTurn() {
+	if keeps && (!j.IsTurn() || h.threads.IsOf(j.Thread(), s.id)) {
 		return
 	}
 	recent, _ := h.threads.Turns(j.Thread(), h.limits.HistoryBytes)

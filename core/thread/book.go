@@ -31,6 +31,9 @@ type record struct {
 	lost    int // how many turns were dropped
 	bytes   int // of the turns without their files
 	files   int // bytes of those
+	// agent is the only one that has answered since the thread is known; several says that there were more.
+	agent   core.AgentID
+	several bool
 }
 
 func (c *record) add(turns []core.Turn) {
@@ -49,6 +52,10 @@ func (c *record) add(turns []core.Turn) {
 		t.Written, t.Files = &written[i], KeptFiles(t.Files)
 		c.bytes += t.Size()
 		c.files += fileBytes(*t)
+		if t.Agent != "" {
+			c.several = c.several || c.agent != "" && c.agent != t.Agent
+			c.agent = t.Agent
+		}
 	}
 	if c.files > FileBytes {
 		c.forgetFiles()
@@ -180,6 +187,15 @@ func (b *Book) Turns(id core.ThreadID, bytes int) ([]core.Turn, bool) {
 	return turns[n:len(turns):len(turns)], true
 }
 
+// IsOf reports whether nobody but the agent has answered in a thread, as far as that is known. It costs the same for a
+// long thread.
+func (b *Book) IsOf(id core.ThreadID, agent core.AgentID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c, ok := b.threads.Get(id)
+	return !ok || !c.several && (c.agent == agent || c.agent == "")
+}
+
 // Lost returns how many turns of a thread were dropped.
 func (b *Book) Lost(id core.ThreadID) int {
 	b.mu.Lock()
@@ -198,7 +214,7 @@ func (b *Book) Drop(id core.ThreadID, task core.TaskID) {
 	if !ok {
 		return
 	}
-	kept := &record{from: c.from, lost: c.lost}
+	kept := &record{from: c.from, lost: c.lost, agent: c.agent, several: c.several}
 	for _, t := range c.turns { // in an array of their own: others may have this one
 		if t.Task != task {
 			kept.turns, kept.bytes = append(kept.turns, t), kept.bytes+t.Size()

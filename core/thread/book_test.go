@@ -318,3 +318,19 @@ func TestManyFilesWithoutContentHaveABound(t *testing.T) {
 		t.Errorf("got %d files, want the latest that fit into %d bytes", n, thread.FileBytes)
 	}
 }
+
+func TestAThreadIsOfTheOnlyAgentThatHasAnswered(t *testing.T) {
+	b := thread.NewBook(10, 1000)
+	if !b.IsOf("t", "a") {
+		t.Error("a thread without turns: got that it is of another agent too")
+	}
+	b.Add("t", core.Turn{Task: "1", Role: core.RoleUser}, core.Turn{Task: "1", Role: core.RoleAssistant, Agent: "a"})
+	if !b.IsOf("t", "a") || b.IsOf("t", "b") {
+		t.Errorf("after an answer of a: got %t for a and %t for b, want it of a", b.IsOf("t", "a"), b.IsOf("t", "b"))
+	}
+	b.Add("t", core.Turn{Task: "2", Role: core.RoleAssistant, Agent: "b"})
+	b.Add("t", core.Turn{Task: "3", Role: core.RoleAssistant, Agent: "a"})
+	if b.IsOf("t", "a") || b.IsOf("t", "b") {
+		t.Error("after answers of both: got that it is of one")
+	}
+}
