@@ -3,6 +3,7 @@ package notify
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -91,6 +92,9 @@ func (m *message) link(console string) {
 
 // body returns the message as it is posted, with its content or without.
 func (m message) body(withContent bool) []byte {
+	if !withContent {
+		m.Data = m.Data.withoutContent(m.Type)
+	}
 	m.Text = m.line(withContent)
 	if withContent {
 		c := m.content
@@ -101,6 +105,23 @@ func (m message) body(withContent bool) []byte {
 	}
 	return strictjson.Encode(m)
 }
+
+// withoutContent returns the members without what may quote a conversation: why a task has failed, and the title of a
+// call, which some agents have in place of the name of the tool, such as the command that they want to run.
+func (d data) withoutContent(kind string) data {
+	if kind == Failed {
+		d.Reason = ""
+	}
+	if d.Approval != nil && !isName.MatchString(d.Approval.Tool) {
+		a := *d.Approval
+		a.Tool = "a tool"
+		d.Approval = &a
+	}
+	return d
+}
+
+// isName matches names of tools.
+var isName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
 
 // line says the message in one line.
 func (m *message) line(withContent bool) string {
@@ -116,6 +137,8 @@ func (m *message) line(withContent bool) string {
 		return fmt.Sprintf("%s asks: %s (until %s)", who, plain(m.content.Question), until(d.Question.Until))
 	case d.Question != nil:
 		return fmt.Sprintf("%s asks a question: answer until %s", who, until(d.Question.Until))
+	case m.Type == Failed && d.Reason == "":
+		return fmt.Sprintf("%s has failed (%s)", who, d.Code)
 	case m.Type == Failed:
 		return fmt.Sprintf("%s has failed (%s): %s", who, d.Code, plain(d.Reason))
 	case m.Type == AgentDown:

@@ -93,7 +93,7 @@ notify:
 		n := <-got
 		told[n.Data.Agent] = n
 	}
-	if n := told["slow"]; n.Type != "failed" || n.Data.Code != "unreachable" || !strings.Contains(n.Text, "the hub stopped while the task was running") {
+	if n := told["slow"]; n.Type != "failed" || n.Data.Code != "unreachable" || n.Text != "slow has failed (unreachable)" {
 		t.Errorf("got %+v after a kill, want the task that it has ended", n)
 	}
 	if n := told["missing"]; n.Type != "agent_down" {
