@@ -124,7 +124,7 @@ func describe(f core.File) string {
 
 func mediaType(f core.File) string { return cmp.Or(f.MediaType, "application/octet-stream") }
 
-// Assigned sets the author of what follows, and adds from whom the conversation was handed over.
+// Assigned sets the author of what follows, and says who had the conversation before.
 func (h *historySink) Assigned(e core.Event, b core.Assigned) error {
 	h.agent = b.Agent
 	if b.Handover == nil {

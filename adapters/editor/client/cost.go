@@ -23,7 +23,7 @@ func (c *cost) tell(v strictjson.Value) {
 }
 
 // take returns what was added since the last call; unknown if the agent has told no cost. A sum that is less than
-// before, or in another currency, began anew.
+// before, or in another currency, has started again from zero.
 func (c *cost) take() (added core.Money) {
 	added = c.told
 	if added.Currency == c.counted.Currency && added.Nanos >= c.counted.Nanos {

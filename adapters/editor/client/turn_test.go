@@ -136,7 +136,7 @@ func TestEachTurnCostsWhatItAddedToTheCostOfItsSession(t *testing.T) {
 			{`{"amount":0.0034,"currency":"USD"}`, `{"nanos":2000000,"currency":"USD"}`},
 			{`{"amount":0.0034,"currency":"USD"}`, `{"nanos":0,"currency":"USD"}`},
 			{`{"amount":"much"}`, `{"nanos":0,"currency":"USD"}`},
-			{`{"amount":0.0005,"currency":"USD"}`, `{"nanos":500000,"currency":"USD"}`}, // it counts anew
+			{`{"amount":0.0005,"currency":"USD"}`, `{"nanos":500000,"currency":"USD"}`}, // it counts from zero again
 		} {
 			asked := s.open(core.Request{Content: "x", Thread: "th"})
 			if i == 0 {

@@ -116,7 +116,7 @@ func (o *Offer) Hear(u *Update) bool {
 	return false
 }
 
-// Replace notes all options anew. A mode among them is that of the modes, too.
+// Replace replaces all options. A mode among them also sets that of the modes.
 func (o *Offer) Replace(options []ConfigOption) {
 	o.ConfigOptions = options
 	if mode, is := o.Current(core.OptionMode); is && o.Modes != nil {
