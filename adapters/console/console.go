@@ -20,9 +20,9 @@ const (
 )
 
 // Policy is the Content-Security-Policy of the page: it loads nothing but its own files, runs no
-// inline script, and talks to its own hub alone.
+// inline script, reads no text as HTML, and talks to its own hub alone.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // document is the one page; the views are in its URL's fragment.
 const document = "index.html"
@@ -36,6 +36,7 @@ var types = map[string]string{
 	".js":   "text/javascript; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
 	".svg":  "image/svg+xml",
+	".txt":  "text/plain; charset=utf-8",
 }
 
 // asset is a file in memory.
