@@ -1,33 +1,30 @@
 // What the console uses of other people's libraries. `make gen` makes one module of it,
 // adapters/console/files/vendor.js.
 
-import hljs from 'highlight.js/lib/core';
-import bash from 'highlight.js/lib/languages/bash';
-import c from 'highlight.js/lib/languages/c';
-import cpp from 'highlight.js/lib/languages/cpp';
-import csharp from 'highlight.js/lib/languages/csharp';
-import css from 'highlight.js/lib/languages/css';
-import diff from 'highlight.js/lib/languages/diff';
-import dockerfile from 'highlight.js/lib/languages/dockerfile';
-import go from 'highlight.js/lib/languages/go';
-import ini from 'highlight.js/lib/languages/ini';
-import java from 'highlight.js/lib/languages/java';
-import javascript from 'highlight.js/lib/languages/javascript';
-import json from 'highlight.js/lib/languages/json';
-import kotlin from 'highlight.js/lib/languages/kotlin';
-import php from 'highlight.js/lib/languages/php';
-import python from 'highlight.js/lib/languages/python';
-import ruby from 'highlight.js/lib/languages/ruby';
-import rust from 'highlight.js/lib/languages/rust';
-import sql from 'highlight.js/lib/languages/sql';
-import typescript from 'highlight.js/lib/languages/typescript';
-import xml from 'highlight.js/lib/languages/xml';
-import yaml from 'highlight.js/lib/languages/yaml';
+import { c, cpp, csharp, java, kotlin } from '@codemirror/legacy-modes/mode/clike';
+import { css } from '@codemirror/legacy-modes/mode/css';
+import { diff } from '@codemirror/legacy-modes/mode/diff';
+import { dockerFile } from '@codemirror/legacy-modes/mode/dockerfile';
+import { go } from '@codemirror/legacy-modes/mode/go';
+import { javascript, json, typescript } from '@codemirror/legacy-modes/mode/javascript';
+import { lua } from '@codemirror/legacy-modes/mode/lua';
+import { python } from '@codemirror/legacy-modes/mode/python';
+import { ruby } from '@codemirror/legacy-modes/mode/ruby';
+import { rust } from '@codemirror/legacy-modes/mode/rust';
+import { shell } from '@codemirror/legacy-modes/mode/shell';
+import { standardSQL } from '@codemirror/legacy-modes/mode/sql';
+import { swift } from '@codemirror/legacy-modes/mode/swift';
+import { toml } from '@codemirror/legacy-modes/mode/toml';
+import { html, xml } from '@codemirror/legacy-modes/mode/xml';
+import { yaml } from '@codemirror/legacy-modes/mode/yaml';
 
-for (const [name, language] of Object.entries({
-  bash, c, cpp, csharp, css, diff, dockerfile, go, ini, java, javascript, json, kotlin, php, python, ruby, rust, sql, typescript, xml, yaml,
-})) hljs.registerLanguage(name, language);
+/** The tokenizer of each language, by the names that fences give it. */
+export const languages = new Map(Object.entries({
+  bash: shell, c, 'c#': csharp, 'c++': cpp, console: shell, cpp, cs: csharp, csharp, css, diff, docker: dockerFile, dockerfile: dockerFile, go, golang: go, h: c, hpp: cpp, html,
+  java, javascript, js: javascript, json, json5: json, jsonc: json, jsx: javascript, kotlin, kt: kotlin, lua, mjs: javascript, patch: diff, py: python, python, rb: ruby, rs: rust,
+  ruby, rust, sh: shell, shell, sql: standardSQL, svg: xml, swift, toml, ts: typescript, tsx: typescript, typescript, xml, yaml, yml: yaml, zsh: shell,
+}));
 
-export { hljs };
+export { StringStream } from '@codemirror/streamparser';
 export { default as MarkdownIt } from 'markdown-it';
 export { diffLines } from 'diff';

@@ -2,9 +2,11 @@
 
 import { h, short } from './dom.js';
 import { block, visible } from './letters.js';
-import { hljs } from './vendor.js';
+import { languages, StringStream } from './vendor.js';
 
 const COLOURED = 50000; // letters; longer code stays plain
+const LINE = 1000; // letters; a longer line stays plain
+const TIME = 15; // ms that colours may take
 
 /**
  * A block of code, with its language and a button that copies what is seen. A language that is
@@ -42,17 +44,66 @@ async function copied(text, element) {
   }
 }
 
-/** @param {string} text @param {string} language @returns {Node[]} */
+/** The colour of each kind of word. */
+const KINDS = new Map(Object.entries({
+  keyword: 'word', atom: 'word', bool: 'word', meta: 'word', builtin: 'word', modifier: 'word', self: 'word',
+  string: 'text', 'string-2': 'text', number: 'text', regexp: 'text', inserted: 'text', positive: 'text',
+  def: 'name', type: 'name', typeName: 'name', tag: 'name', tagName: 'name', attribute: 'name', attributeName: 'name', property: 'name', propertyName: 'name', deleted: 'name', negative: 'name',
+  comment: 'quiet', header: 'quiet', documentMeta: 'quiet',
+}));
+
+/**
+ * The words of code in their colours, line by line: for some time, after which the rest stays plain.
+ * @param {string} text
+ * @param {string} language
+ * @returns {Node[]}
+ */
 function coloured(text, language) {
-  const plain = [document.createTextNode(text)];
-  if (text.length > COLOURED || !hljs.getLanguage(language)) return plain;
-  const found = hljs.highlight(text, { language, ignoreIllegals: true });
-  // The tree of words, not the HTML that is made of it: nothing here becomes markup.
-  return found._emitter ? found._emitter.rootNode.children.map(node) : plain;
+  const parser = /** @type {any} */ (languages.get(language.toLowerCase()));
+  if (text.length > COLOURED || !parser) return [document.createTextNode(text)];
+  const until = performance.now() + TIME;
+  /** @type {Node[]} */
+  const nodes = [];
+  let plain = '', at = 0;
+  /** @param {string} word @param {string|undefined} kind */
+  const add = (word, kind) => {
+    if (!kind) {
+      plain += word;
+      return;
+    }
+    if (plain) nodes.push(document.createTextNode(plain));
+    plain = '';
+    nodes.push(h('span', { class: 'hl-' + kind }, word));
+  };
+  try {
+    const state = parser.startState?.(2) ?? {};
+    while (at < text.length && performance.now() < until) {
+      const end = (text.indexOf('\n', at) + 1 || text.length + 1) - 1;
+      const words = line(parser, state, text.slice(at, end));
+      for (const [word, kind] of words) add(word, kind);
+      if (end < text.length) plain += '\n';
+      at = end + 1;
+    }
+  } catch {
+    // The tokenizer has failed at this line: it stays plain, as do those that follow.
+  }
+  return [...nodes, document.createTextNode(plain + text.slice(at))];
 }
 
-/** @param {any} n a text, or an object with children @returns {Node} */
-function node(n) {
-  if (typeof n === 'string') return document.createTextNode(n);
-  return h('span', { class: n.scope && 'hl-' + n.scope.split('.')[0] }, n.children.map(node));
+/** @param {any} parser @param {any} state @param {string} text @returns {[string, string|undefined][]} its words, and their colours */
+function line(parser, state, text) {
+  if (text === '') parser.blankLine?.(state, 2);
+  if (text.length > LINE) return [[text, undefined]];
+  /** @type {[string, string|undefined][]} */
+  const words = [];
+  const stream = new StringStream(text, 2, 2);
+  for (let idle = 0; !stream.eol() && idle < 10; idle++) {
+    stream.start = stream.pos;
+    const kind = parser.token(stream, state) ?? '';
+    if (stream.pos === stream.start) continue;
+    idle = 0;
+    words.push([text.slice(stream.start, stream.pos), KINDS.get(kind) ?? KINDS.get(kind.split(/[. ]/)[0])]);
+  }
+  words.push([text.slice(stream.pos), undefined]);
+  return words;
 }
