@@ -49,7 +49,8 @@ func headOf(s task.Status) taskHead {
 // listedTask is a task on a page of GET /v1/tasks.
 type listedTask struct {
 	taskHead
-	Found string `json:"found,omitempty"`
+	Fault *core.Fault `json:"fault,omitempty"`
+	Found string      `json:"found,omitempty"`
 }
 
 // taskView is the answer of GET /v1/tasks/{id}.
@@ -137,7 +138,7 @@ func (a *api) getTasks(c call) error {
 	}
 	tasks := []listedTask{}
 	for _, s := range found.Tasks {
-		tasks = append(tasks, listedTask{headOf(s), s.Found})
+		tasks = append(tasks, listedTask{headOf(s), s.Fault, s.Found})
 	}
 	return a.reply(c.w, http.StatusOK, struct {
 		Tasks   []listedTask `json:"tasks"`

@@ -73,7 +73,7 @@ func (r *Redactor) body(body core.Body) core.Body {
 		b.Model = r.Text(b.Model)
 		return b
 	case core.Retrying:
-		b.Fault = r.fault(b.Fault)
+		b.Fault = r.Fault(b.Fault)
 		return b
 	case core.CancelRequested:
 		b.Reason = r.Text(b.Reason)
@@ -85,7 +85,7 @@ func (r *Redactor) body(body core.Body) core.Body {
 		b.Text, b.Data = r.Text(b.Text), r.JSON(b.Data)
 		return b
 	case core.Failed:
-		return core.Failed{Fault: r.fault(b.Fault)}
+		return core.Failed{Fault: r.Fault(b.Fault)}
 	case core.Cancelled:
 		return core.Cancelled{Reason: r.Text(b.Reason)}
 	}
@@ -141,7 +141,7 @@ func (r *Redactor) Turn(t core.Turn) core.Turn {
 
 // Receipt returns a receipt without what is redacted.
 func (r *Redactor) Receipt(p core.Receipt) core.Receipt {
-	p.Fault = r.fault(p.Fault)
+	p.Fault = r.Fault(p.Fault)
 	return p
 }
 
@@ -158,9 +158,10 @@ func (r *Redactor) file(f core.File) core.File {
 	return f
 }
 
-func (r *Redactor) fault(f *core.Fault) *core.Fault {
-	if f == nil {
-		return nil
+// Fault returns why something failed without what is redacted. It is not changed; nil stays nil.
+func (r *Redactor) Fault(f *core.Fault) *core.Fault {
+	if r == nil || f == nil {
+		return f
 	}
 	clean := *f
 	clean.Message, clean.PeerCode = r.Text(f.Message), r.Text(f.PeerCode)

@@ -30,6 +30,8 @@ type Status struct {
 	Receipt  core.Receipt   `json:"receipt"`
 	// Request is the request without its history.
 	Request core.Request `json:"request"`
+	// Fault says why a task failed; nil where its end is not read: see listEnd.
+	Fault *core.Fault `json:"fault,omitempty"`
 	// Found is the text around what [Filter.Text] has found; "" where nothing was searched for.
 	Found string `json:"found,omitempty"`
 }
@@ -47,9 +49,17 @@ func (t *Task) status() Status {
 		s.OpenedAt = first.At
 	}
 	if last := t.log.Last(); last.Body.Kind().Ends() && !t.endWaits() {
-		s.EndedAt = last.At
+		s.EndedAt, s.Fault = last.At, faultOf(last)
 	}
 	return s
+}
+
+// faultOf returns why a task failed that ended with an event; nil for any other event.
+func faultOf(e core.Event) *core.Fault {
+	if b, ok := e.Body.(core.Failed); ok {
+		return b.Fault
+	}
+	return nil
 }
 
 // stateText returns Status.State. Callers hold mu.
@@ -70,7 +80,7 @@ func statusOf(id core.TaskID, r core.Request) Status {
 
 // redacted returns the status without what is redacted.
 func (s Status) redacted(r *redact.Redactor) Status {
-	s.Request, s.Receipt = r.Request(s.Request), r.Receipt(s.Receipt)
+	s.Request, s.Receipt, s.Fault = r.Request(s.Request), r.Receipt(s.Receipt), r.Fault(s.Fault)
 	return s
 }
 
@@ -107,6 +117,8 @@ const (
 	// listHead is how many events of a task are read to find its requester and agent: a
 	// task changes its agent only before any output.
 	listHead = 64
+	// listEnd is how many events after these are read of a task that failed, to find out why.
+	listEnd = 4096
 )
 
 // stored describes a task that is only in the journal. It returns journal.ErrUnknown if retention
@@ -131,9 +143,29 @@ func (s *Store) stored(ctx context.Context, c catalogued) (Status, error) {
 		}
 	}
 	s.note(c.id, partiesOf(one), one.Request.Cause)
+	if one.Fault, err = s.storedFault(ctx, c, events[len(events)-1]); err != nil {
+		return Status{}, err
+	}
 	one.State, one.EndedAt = c.end.String(), time.Unix(0, c.at).UTC()
 	one.Receipt = core.Receipt{Task: c.id, Stage: core.StageRecorded, Agent: one.Agent, At: time.Unix(0, c.at)}
 	return one, nil
+}
+
+// storedFault returns why a task failed that is only in the journal, of which the first events were read up to last;
+// nil for one that did not fail, and where too many events stand before its end.
+func (s *Store) storedFault(ctx context.Context, c catalogued, last core.Event) (*core.Fault, error) {
+	if f := faultOf(last); f != nil || c.end != core.KindFailed {
+		return f, nil
+	}
+	events, err := s.journal.Read(ctx, c.id, last.End(), listEnd)
+	var gap *journal.GapError
+	switch {
+	case err != nil && !errors.As(err, &gap):
+		return nil, err
+	case len(events) == 0:
+		return nil, nil
+	}
+	return faultOf(events[len(events)-1]), nil
 }
 
 // CatalogTasks is how many tasks a hub can list. Beyond that the account with the most tasks loses its oldest

@@ -53,6 +53,9 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists f
 				return all, all[limit-1].ID, nil
 			case is:
 				l.bytes += one.Request.Size() + len(one.Found)
+				if one.Fault != nil {
+					l.bytes += len(one.Fault.Message)
+				}
 				all = append(all, one)
 			}
 			before = c.id

@@ -24,7 +24,8 @@ func tasksCommand(io Streams) *cobra.Command {
 		Use: "tasks [ID]", Short: "List the tasks of the hub, or show one", Args: cobra.MaximumNArgs(1),
 		Long: `List running and ended tasks, the newest first; or show the request, the state and the
 answer of one. An id may be any unique beginning or ending of it, or 'last', your own last
-task; a terminal shows the shortest endings, and whole ids with -o wide. For a task that no agent has taken, the list shows its address in parentheses: (shout).
+task; a terminal shows the shortest endings, and whole ids with -o wide, which also says why a task failed in
+its own words. For a task that no agent has taken, the list shows its address in parentheses: (shout).
 'dragoman tail ID' shows every event of a task; --readers lists its readers.`,
 		Example: `  dragoman tasks --state failed
   dragoman tasks 0198f3c2-...
@@ -77,9 +78,16 @@ task; a terminal shows the shortest endings, and whole ids with -o wide. For a t
 			}
 		}
 		heads := []string{"TASK", "STATE", "AGENT", "FROM", "OPENED", "CONTENT"}
+		if to.wide {
+			heads = slices.Insert(heads, 2, "FAULT")
+		}
 		short := to.shortened(idsOf(rows, func(v taskRow) string { return string(v.ID) }))
 		err = printList(to, list, rows, "no tasks match: 'dragoman tasks' lists the latest", heads, func(v taskRow) []string {
-			return []string{short(string(v.ID)), v.State, v.addressee(), orDash(v.From.ID), openedAt(to, v), orDash(brief(v.asked()))}
+			row := []string{short(string(v.ID)), v.stateText(to.wide), v.addressee(), orDash(v.From.ID), openedAt(to, v), orDash(brief(v.asked()))}
+			if to.wide {
+				row = slices.Insert(row, 2, orDash(v.fault()))
+			}
+			return row
 		})
 		tellMissing(io, list.Missing)
 		tellMore(c, to, list.Before)
@@ -125,6 +133,23 @@ type taskRow struct {
 	Content  string
 	Data     json.RawMessage
 	Notice   *core.Notice
+	Fault    *core.Fault
+}
+
+// fault returns why the task failed; "" if it did not, or nothing says why.
+func (v taskRow) fault() string {
+	if v.Fault == nil {
+		return ""
+	}
+	return v.Fault.Error()
+}
+
+// stateText returns the state, of a failed task with the code of its fault unless that stands beside it.
+func (v taskRow) stateText(beside bool) string {
+	if v.Fault == nil || beside {
+		return v.State
+	}
+	return v.State + " (" + string(v.Fault.Code) + ")"
 }
 
 // asked returns the request as text.

@@ -52,3 +52,19 @@ func TestATaskThatNoAgentHasGotShowsWhomItIsFor(t *testing.T) {
 		t.Errorf("got %s and (-want +got):\n%s", stderr, diff)
 	}
 }
+
+func TestAListOfTasksSaysWhyTheyFailed(t *testing.T) {
+	hub := fakeHub(t, map[string]string{"GET /v1/tasks": `{"tasks":[{"id":"b","state":"failed","agent":"pot","fault":{"code":"unreachable","message":"it has\u001b left"}},{"id":"a","state":"done","agent":"pot"}]}`})
+	for _, of := range []struct {
+		flags []string
+		want  []string
+	}{
+		{nil, []string{"TASK STATE AGENT FROM OPENED CONTENT", "b failed (unreachable) pot - - -", "a done pot - - -"}},
+		{[]string{"-o", "wide"}, []string{"TASK STATE FAULT AGENT FROM OPENED CONTENT", `b failed unreachable: it has\x1b left pot - - -`, "a done - pot - - -"}},
+	} {
+		_, out, stderr := run(t, append([]string{"tasks", hub}, of.flags...)...)
+		if diff := cmp.Diff(of.want, fields(out)); diff != "" {
+			t.Errorf("%v: got %s and (-want +got):\n%s", of.flags, stderr, diff)
+		}
+	}
+}
