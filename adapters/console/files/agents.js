@@ -1,110 +1,161 @@
-// Agents: who is here, how loaded, since when, and what the hub knows of those it starts itself.
+// Agents: who is here and how loaded, with why what failed did. Filters and order stand in the address.
 
-import { clock, count, h, patch, say, short, time } from './dom.js';
-import { visible } from './letters.js';
+import { count, h, patch, short, time } from './dom.js';
 import { List } from './list.js';
-import { Refusal, get, poll, post, segment } from './api.js';
+import { filters } from './filters.js';
+import { get, poll } from './api.js';
+import { address, show as showOne, stateOf, stateShown, talkTo, whyNotReady } from './agent.js';
 
-/** The states as a shape too: not everybody sees the colours. */
-const SHAPES = /** @type {Object<string, string>} */ ({ idle: '○', busy: '●', overloaded: '▲', draining: '◐', ready: '○', starting: '◌', restarting: '↻', failed: '✕' });
+const LONG = 500; // rows; of more, only those that are seen exist
+
+/** The states in the order in which they need somebody. */
+const STATES = ['failed', 'restarting', 'starting', 'overloaded', 'draining', 'busy', 'idle'];
+
+/**
+ * A row: an agent, or what the settings say of one that could not join since another has its id. It is the same object
+ * for as long as it is here; was is what it shows.
+ * @typedef {{key: string, was: string, a: any, state: string, why: string, text: string}} Row
+ */
+
+/** @type {Object<string, (x: Row, y: Row) => number>} */
+const ORDERS = {
+  '': (x, y) => STATES.indexOf(x.state) - STATES.indexOf(y.state),
+  name: (x, y) => compare(x.a.name || x.a.id, y.a.name || y.a.id),
+  load: (x, y) => loadOf(y.a) - loadOf(x.a),
+  seen: (x, y) => compare(y.a.load?.last_seen ?? '', x.a.load?.last_seen ?? ''),
+};
+
+/** @param {string} x @param {string} y */
+const compare = (x, y) => (x < y ? -1 : x > y ? 1 : 0);
+
+/** @param {any} a */
+const loadOf = (a) => ((a.load?.active ?? 0) + (a.load?.queued ?? 0)) / Math.max(1, a.max_concurrent);
 
 /** @param {import('./app.js').Page} page */
 export function show(page) {
-  const one = page.path[0];
-  const state = h('p', { class: 'state' }, 'Reading…');
+  if (page.path[0]) return showOne(page, page.path[0]);
+  const state = h('p', { class: 'state', role: 'status' }, 'Reading…');
   const body = h('div', {});
-  page.root.append(h('h1', {}, one ? 'Agent ' + one : 'Agents'), state, body);
-  if (one) page.title('Agent ' + one);
-  let before = '';
-  /** @type {List|undefined} */
-  let long;
-  /** Rows as they were, so that what did not change stays. @type {Map<string, {id: string, was: string, a: any}>} */
-  let rows = new Map();
-  page.signal.addEventListener('abort', () => long?.close());
+  /** @type {Map<string, Row>} */
+  const rows = new Map();
+  /** @type {Table|List|undefined} */
+  let shown;
+  page.signal.addEventListener('abort', () => shown instanceof List && shown.close());
+
+  const paint = () => {
+    const f = filter.values(), text = f['text']?.toLowerCase() ?? '';
+    const order = ORDERS[f['order'] ?? ''] ?? ORDERS[''];
+    const found = [...rows.values()].filter((r) => r.text.includes(text) && (!f['state'] || r.state === f['state']))
+      .sort((x, y) => order?.(x, y) || compare(x.key, y.key));
+    state.textContent = !rows.size ? 'No agent is here that you may see.' : (found.length < rows.size ? count(found.length) + ' of ' : '') +
+      count(rows.size) + (rows.size === 1 ? ' agent is here.' : ' agents are here.');
+    if (!found.length) return empty(rows.size > 0);
+    const kind = found.length > LONG ? List : Table;
+    if (!(shown instanceof kind)) {
+      if (shown instanceof List) shown.close();
+      shown = kind === List ? new List('Agents', brief) : new Table();
+      body.replaceChildren(shown.element);
+    }
+    shown.show(found);
+  };
+  /** Says what to do where there is nothing. @param {boolean} filtered */
+  const empty = (filtered) => {
+    if (shown instanceof List) shown.close();
+    shown = undefined;
+    body.replaceChildren(filtered ? h('p', { class: 'empty' }, 'None matches. ', h('a', { href: '#/agents' }, 'Show all agents')) :
+      h('p', { class: 'empty' }, 'Add one that is on the machine of the hub with ', h('code', {}, 'dragoman add claude'), ', or connect any program with ',
+        h('code', {}, 'dragoman agent --name shout -- tr a-z A-Z'), '. If agents are here that you should see, your credential lacks a right to ask them or to read their tasks.'));
+  };
+  const filter = filters(page, [
+    { name: 'text', label: 'Find', size: 18 },
+    { name: 'state', label: 'State', options: [['', 'every state'], ...STATES.map((s) => /** @type {[string, string]} */ ([s, s]))] },
+    { name: 'order', label: 'Order', options: [['', 'what failed first'], ['name', 'by name'], ['load', 'most loaded first'], ['seen', 'seen last first']] },
+  ], paint);
+  page.root.append(h('h1', {}, 'Agents'), filter.element, state, body);
+
+  /** Notes an agent; the result says whether it shows something else than before. @param {string} key @param {any} a */
+  const take = (key, a) => {
+    const was = JSON.stringify(a), row = rows.get(key);
+    if (row?.was === was) return false;
+    const fresh = { key, was, a, state: stateOf(a), why: whyNotReady(a), text: [a.id, a.name, a.dialect, ...(a.capabilities ?? [])].join(' ').toLowerCase() };
+    if (!row) rows.set(key, fresh);
+    else {
+      Object.assign(row, fresh);
+      if (shown instanceof List) shown.changed(row);
+    }
+    return true;
+  };
+  let read = false;
   poll(2000, page.signal, async () => {
-    const all = one ? [await get('/v1/agents/' + segment(one), page.signal)] : (await get('/v1/agents', page.signal)).agents;
-    state.textContent = one ? '' : all.length ? all.length + (all.length === 1 ? ' agent is here.' : ' agents are here.') : 'No agent is here that you may see.';
-    const text = JSON.stringify(all);
-    if (text === before) return; // nothing moves under a reader without need
-    before = text;
-    if (one || all.length <= LONG) {
-      long?.close();
-      long = undefined;
-      const fresh = h('div', {}, one ? detail(all[0]) : roster(all));
-      if (body.firstChild) patch(body, fresh);
-      else body.replaceChildren(...fresh.childNodes);
-      return;
+    const { agents } = await get('/v1/agents', page.signal);
+    let changed = !read;
+    read = true;
+    const here = new Set();
+    for (const a of agents) {
+      here.add(a.id);
+      changed = take(a.id, a) || changed;
+      if (!a.refused) continue;
+      here.add(a.id + '\n');
+      changed = take(a.id + '\n', { id: a.id, name: '(of the settings)', child: a.refused, load: {} }) || changed;
     }
-    if (!long) {
-      long = new List('Agents', (r) => brief(r.a));
-      body.replaceChildren(long.element);
-    }
-    rows = new Map(all.map((/** @type {any} */ a) => {
-      const was = JSON.stringify({ ...a, load: { ...a.load, last_seen: '' } }), old = rows.get(a.id);
-      return [a.id, old?.was === was ? old : { id: a.id, was, a }];
-    }));
-    long.show([...rows.values()]);
+    for (const key of rows.keys()) if (!here.has(key)) changed = rows.delete(key) || changed;
+    if (changed) paint(); // nothing moves under a reader without need
   }, (why) => {
-    if (why.status) state.textContent = (why.status === 403 ? 'You may not see this: ' : '') + why.message;
+    if (why.status) state.textContent = why.message;
   });
 }
 
-/** @param {any} v */
-const written = (v) => visible(JSON.stringify(v, null, 2));
+/** @param {Row} r */
+const loadText = (r) => (r.a.max_concurrent ? (r.a.load?.active ?? 0) + ' of ' + r.a.max_concurrent : '');
 
-const LONG = 500; // agents; of more, only the rows that are seen exist
-
-/** The cells of one of many. @param {any} a */
-function brief(a) {
-  return [h('a', { class: 'agent', href: '#/agents/' + encodeURIComponent(a.id) }, a.id), stateOf(a), h('span', { class: 'at' }, (a.load?.active ?? 0) + ' of ' + a.max_concurrent),
-    h('span', { class: 'kind' }, a.dialect), h('span', { class: 'text' }, short((a.capabilities ?? []).join(', '), 80))];
+/** The cells of one of many. @param {Row} r */
+function brief(r) {
+  return [h('a', { class: 'agent', href: address(r.a.id) }, r.a.id), stateShown(r.state), h('span', { class: 'at' }, loadText(r)),
+    h('span', { class: 'kind' }, r.a.dialect), r.why ? h('span', { class: 'why' }, short(r.why, 200)) : h('span', { class: 'text' }, short((r.a.capabilities ?? []).join(', '), 80)), talkTo(r.a.id)];
 }
 
-/** @param {any} a */
-function stateOf(a) {
-  const s = a.child && a.child.state !== 'ready' ? a.child.state : a.load?.state ?? 'idle';
-  return h('span', { class: 'is ' + s }, h('span', { 'aria-hidden': 'true' }, (SHAPES[s] ?? '·') + ' '), s);
+/** The columns; on a narrow screen the spare ones are left out, which the page of an agent has. */
+const COLUMNS = /** @type {[string, boolean][]} */ ([['Agent', false], ['State', false], ['Works on', false], ['Queued', true], ['Dialect', true], ['Capabilities', true], ['Since', true], ['Seen', true], ['Talk', false]]);
+
+/** A table whose rows stay what they are while they are here. */
+class Table {
+  constructor() {
+    this.body = h('tbody', {});
+    /** @type {Map<Row, {was: string, tr: HTMLElement}>} */
+    this.rows = new Map();
+    this.element = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Agents' }, h('table', { class: 'roster' }, h('caption', { class: 'unseen' }, 'Agents'),
+      h('thead', {}, h('tr', {}, COLUMNS.map(([t, spare]) => h('th', { scope: 'col', class: spare && 'spare' }, t)))), this.body));
+  }
+
+  /** @param {Row[]} rows */
+  show(rows) {
+    const wanted = new Set(rows), focus = document.activeElement;
+    for (const [row, { tr }] of this.rows) {
+      if (wanted.has(row)) continue;
+      tr.remove();
+      this.rows.delete(row);
+    }
+    /** @type {Element|null} */
+    let at = this.body.firstElementChild;
+    for (const row of rows) {
+      const known = this.rows.get(row), tr = known?.tr ?? tableRow(row);
+      if (known && known.was !== row.was) patch(tr, tableRow(row));
+      this.rows.set(row, { was: row.was, tr });
+      if (tr === at) at = at.nextElementSibling;
+      else this.body.insertBefore(tr, at);
+    }
+    if (focus instanceof HTMLElement && focus !== document.activeElement && this.body.contains(focus)) focus.focus({ preventScroll: true }); // what moves loses it
+  }
 }
 
-/** @param {any[]} all */
-function roster(all) {
-  return h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Agents' }, h('table', {}, h('caption', { class: 'unseen' }, 'Agents'),
-    h('thead', {}, h('tr', {}, ['Agent', 'State', 'Works on', 'Queued', 'Dialect', 'Capabilities', 'Since', 'Seen'].map((t) => h('th', { scope: 'col' }, t)))),
-    h('tbody', {}, all.map((a) => h('tr', { 'data-key': a.id },
-      h('th', { scope: 'row' }, h('a', { href: '#/agents/' + encodeURIComponent(a.id) }, a.id), a.name && a.name !== a.id ? h('span', { class: 'hint' }, ' ' + a.name) : null),
-      h('td', {}, stateOf(a)),
-      h('td', {}, a.load?.active ? h('a', { href: '#/tasks?state=running&agent=' + encodeURIComponent(a.id) }, a.load.active + ' of ' + a.max_concurrent) : '0 of ' + a.max_concurrent),
-      h('td', {}, count(a.load?.queued ?? 0)), h('td', {}, a.dialect),
-      h('td', {}, short((a.capabilities ?? []).join(', '), 80)), h('td', {}, time(a.since)), h('td', {}, time(a.load?.last_seen)))))));
-}
-
-/** @param {any} a */
-function detail(a) {
-  const note = h('p', { role: 'status', class: 'note' });
-  const restart = h('button', {
-    type: 'button', click: async () => {
-      try {
-        await post('/v1/agents/' + segment(a.id) + '/restart', {});
-        note.textContent = 'It is being started again, as of ' + clock(new Date()) + '.';
-        say(note.textContent);
-      } catch (e) {
-        if (!(e instanceof Refusal)) throw e;
-        note.textContent = e.message;
-      }
-    },
-  }, 'Start it again');
-  const rows = /** @type {[string, any][]} */ ([
-    ['State', stateOf(a)], ['Dialect', a.dialect], ['Model', a.model], ['Features', (a.features ?? []).join(', ')],
-    ['Capabilities', (a.capabilities ?? []).join(', ')], ['Domains', (a.domains ?? []).join(', ')], ['Tools', (a.tools ?? []).join(', ')],
-    ['Works on', (a.load?.active ?? 0) + ' of ' + a.max_concurrent], ['Queued', a.load?.queued ?? 0],
-    ['Here since', time(a.since)], ['Seen', time(a.load?.last_seen)], ['Connected as', a.principal?.id],
-  ]);
-  return h('div', {},
-    h('p', {}, h('a', { href: '#/ask?to=' + encodeURIComponent(a.id) }, 'Ask it'), ' · ',
-      h('a', { href: '#/tasks?agent=' + encodeURIComponent(a.id) }, 'Its tasks'), ' · ',
-      h('a', { href: '#/live?agent=' + encodeURIComponent(a.id) }, 'Live')),
-    h('dl', {}, rows.filter(([, v]) => v !== undefined && v !== '').map(([k, v]) => [h('dt', {}, k), h('dd', {}, v)]).flat()),
-    a.vitals && [h('h2', {}, 'Vitals'), h('pre', { tabindex: 0 }, written(a.vitals))],
-    a.metadata && [h('h2', {}, 'Metadata'), h('pre', { tabindex: 0 }, short(written(a.metadata), 20000))],
-    a.child && [h('h2', {}, 'Started by the hub'), h('pre', { tabindex: 0 }, written(a.child)), restart, note]);
+/** @param {Row} r */
+function tableRow(r) {
+  const a = r.a, queued = a.load?.queued ?? 0;
+  return h('tr', {},
+    h('th', { scope: 'row' }, h('a', { href: address(a.id) }, a.id), a.name && a.name !== a.id ? h('span', { class: 'hint' }, ' ' + a.name) : null),
+    h('td', {}, stateShown(r.state), r.why ? h('div', { class: 'why' }, short(r.why, 300)) : null),
+    h('td', {}, a.load?.active ? h('a', { href: '#/tasks?state=running&agent=' + encodeURIComponent(a.id) }, loadText(r)) : loadText(r)),
+    h('td', { class: 'spare' }, count(queued)), h('td', { class: 'spare' }, a.dialect),
+    h('td', { class: 'spare' }, short((a.capabilities ?? []).join(', '), 80)), h('td', { class: 'spare' }, time(a.since)), h('td', { class: 'spare' }, time(a.load?.last_seen)),
+    h('td', {}, talkTo(a.id)));
 }

@@ -88,14 +88,8 @@ export async function text(path, signal) {
  * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
  */
-async function body(r, as, signal) {
-  try {
-    return await r[as]();
-  } catch (e) {
-    if (signal?.aborted) throw e;
-    listeners.connection(false);
-    throw new Refusal(0, 'unreachable', 'the answer of the hub was cut off');
-  }
+function body(r, as, signal) {
+  return whole(r[as](), signal);
 }
 
 /**
@@ -108,14 +102,45 @@ export async function post(path, what) {
 }
 
 /**
- * The lines of JSON of an answer, one after the other.
+ * The lines of JSON of an answer, one after the other, until take returns true for one or most bytes were read.
  * @param {string} path
- * @param {(line: any) => void} take
+ * @param {(line: any) => boolean|void} take
  * @param {AbortSignal} signal
+ * @param {number} [most]
+ * @returns {Promise<boolean>} whether that was before most bytes
  */
-export async function lines(path, take, signal) {
-  const all = await body(await send('GET', path, { accept: 'application/x-ndjson', signal }), 'text', signal);
-  for (const line of all.split('\n')) if (line) take(JSON.parse(line));
+export async function lines(path, take, signal, most = Infinity) {
+  const r = await send('GET', path, { accept: 'application/x-ndjson', signal });
+  const reader = r.body?.getReader(), decoder = new TextDecoder();
+  let rest = '', bytes = 0;
+  for (;;) {
+    const { done, value } = reader ? await whole(reader.read(), signal) : { done: true, value: undefined };
+    rest += done ? '\n' : decoder.decode(value, { stream: true });
+    const all = rest.split('\n');
+    rest = all.pop() ?? '';
+    const found = all.some((line) => line !== '' && take(JSON.parse(line)) === true);
+    if (done) return true;
+    bytes += value?.length ?? 0;
+    if (!found && bytes <= most) continue;
+    await reader?.cancel();
+    return found;
+  }
+}
+
+/**
+ * What is read of a body, which may be cut off.
+ * @template T
+ * @param {Promise<T>} read
+ * @param {AbortSignal} [signal]
+ */
+async function whole(read, signal) {
+  try {
+    return await read;
+  } catch (e) {
+    if (signal?.aborted) throw e;
+    listeners.connection(false);
+    throw new Refusal(0, 'unreachable', 'the answer of the hub was cut off');
+  }
 }
 
 /**

@@ -93,6 +93,11 @@ export function bytes(n) {
   return n < 1 << 20 ? (n / 1024).toFixed(1) + ' KiB' : (n / (1 << 20)).toFixed(1) + ' MiB';
 }
 
+/** An amount, to a millionth. @param {{nanos: number, currency: string}} m @returns {string} such as 0.25 USD */
+export function money(m) {
+  return (m.nanos / 1e9).toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 6 }) + ' ' + m.currency;
+}
+
 /** @param {any} n @returns {string} */
 export function count(n) {
   return typeof n === 'number' ? n.toLocaleString('en') : String(n ?? '');

@@ -1,7 +1,9 @@
 // What was decided and answered, by whom: from the audit, which operators may read.
 
-import { count, h, shortWho, table, taskLink, time } from './dom.js';
+import { count, h, short, shortWho, taskLink, time } from './dom.js';
 import { Refusal, lines, pause } from './api.js';
+import { Decided } from './decided.js';
+import { block, indent, visible } from './letters.js';
 
 /** An entry of the audit. @typedef {{seq: number, at: string, principal: string, act: string, object: string, outcome: string, approved?: boolean, call?: string}} Entry */
 
@@ -19,6 +21,22 @@ export class History {
     this.refused = false;
     /** @type {Promise<void>|undefined} */
     this.reading = undefined;
+    this.decided = new Decided(signal);
+    /** The rows by their entries, which stay. @type {Map<Entry, HTMLElement>} */
+    this.rows = new Map();
+    /** What fills a row once it is seen. @type {WeakMap<Element, () => void>} */
+    this.fill = new WeakMap();
+    this.seen = new IntersectionObserver((rows) => {
+      for (const { target, isIntersecting } of rows) {
+        if (!isIntersecting) continue;
+        this.seen.unobserve(target);
+        this.fill.get(target)?.();
+      }
+    });
+    signal.addEventListener('abort', () => this.seen.disconnect());
+    this.tbody = h('tbody', {});
+    this.table = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Decided before' }, h('table', {}, h('caption', { class: 'unseen' }, 'Decided before'),
+      h('thead', {}, h('tr', {}, ['Decision', 'What', 'By', 'When', 'Task'].map((t) => h('th', { scope: 'col' }, t)))), this.tbody));
     this.body = h('div', {});
     this.element = h('details', { class: 'history', toggle: () => { if (this.element.hasAttribute('open')) this.read(); } }, h('summary', {}, 'Decided before'), this.body);
     this.follow();
@@ -39,7 +57,7 @@ export class History {
         if (!this.signal.aborted) throw e;
       } else if (e.status) {
         this.refused = true;
-        this.body.replaceChildren(h('p', { class: 'state' }, e.status === 403 ? 'Who decided what is in the audit, which operators may read.' : e.message));
+        this.body.replaceChildren(h('p', { class: 'state' }, e.status === 403 ? 'Who decided what is in the audit, which your credential may not read: it lacks the right operate.' : e.message));
       }
     }).finally(() => { this.reading = undefined; });
     return this.reading;
@@ -57,9 +75,31 @@ export class History {
     }, this.signal);
     if (!changed) return;
     this.decisions.length = Math.min(this.decisions.length, SHOWN);
-    this.body.replaceChildren(this.decisions.length ? table('Decided before', ['When', 'Who', 'What', 'Of'], this.decisions.map((d) => [
-      time(d.at), shortWho(d.principal) || 'the hub', said(d), d.act === 'decide' ? taskLink(d.object) : shortWho(d.object)]), true) :
-      h('p', { class: 'state' }, 'Nothing was decided in the latest ' + count(READ) + ' entries of the audit.'));
+    for (const [d, row] of this.rows) {
+      if (this.decisions.includes(d)) continue;
+      row.remove();
+      this.rows.delete(d);
+    }
+    for (const d of [...this.decisions].reverse()) {
+      if (this.rows.has(d)) continue;
+      const row = this.row(d);
+      this.rows.set(d, row);
+      this.tbody.prepend(row);
+    }
+    this.body.replaceChildren(this.decisions.length ? this.table :
+      h('p', { class: 'empty' }, 'Nothing was decided in the latest ' + count(READ) + ' entries of the audit. What you approve, deny and answer comes here.'));
+  }
+
+  /** @param {Entry} d */
+  row(d) {
+    const what = h('td', { class: 'what' }, d.act === 'decide' ? '…' : 'a question, which stands in the conversation of its task');
+    const row = h('tr', {}, h('td', {}, h('span', { class: 'is ' + said(d) }, said(d))), what, h('td', {}, shortWho(d.principal) || 'the hub'), h('td', {}, time(d.at)),
+      h('td', {}, d.act === 'decide' ? taskLink(d.object) : ''));
+    if (d.act === 'decide') {
+      this.fill.set(row, () => this.decided.find(d).then((asked) => what.replaceChildren(...(typeof asked === 'string' ? [asked] : whatOf(asked)))));
+      this.seen.observe(row);
+    }
+    return row;
   }
 
   /** The number of the last entry: found by steps, since the audit is read from its beginning. */
@@ -92,5 +132,11 @@ export class History {
 
 /** @param {Entry} d */
 function said(d) {
-  return d.act === 'answer' ? 'answered' : (d.approved ? 'approved' : 'denied') + (d.call ? ' ' + d.call : '');
+  return d.act === 'answer' ? 'answered' : d.approved ? 'approved' : 'denied';
+}
+
+/** The tool, and its input in short and whole. @param {import('./decided.js').Asked} a */
+function whatOf(a) {
+  return [h('code', {}, visible(a.name)), h('details', {}, h('summary', {}, visible(short(a.input.replace(/\s+/g, ' '), 80))),
+    block(indent(a.input), 'The whole input of ' + visible(a.name)), a.more ? h('p', { class: 'hint' }, count(a.more) + ' more letters stand in the task.') : '')];
 }

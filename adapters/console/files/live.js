@@ -4,58 +4,67 @@ import { clock, count, h, painter, say, taskLink } from './dom.js';
 import { visible } from './letters.js';
 import { Refusal, follow, get } from './api.js';
 import { KINDS, summary } from './events.js';
-import { List, ROW } from './list.js';
+import { filters } from './filters.js';
+import { List } from './list.js';
 
-const KEPT = 20000; // events
+const KEPT = 20000; // rows
 const RUNNING = 5000; // tasks of which something is known
+const WORDS = 1000; // letters of a row that grows: the latest
 
-/** @typedef {{at: string, task: string, agent: string, kind: string, text: string}} Line */
+/**
+ * A row: an event, or n of them that are the words of a task one after the other.
+ * @typedef {{at: string, task: string, agent: string, kind: string, text: string, n: number}} Line
+ */
+
+/** @param {string} kind */
+const grows = (kind) => kind === 'text' || kind === 'thinking';
+
+/** How a kind of event is called on the screen. @param {string} kind */
+const called = (kind) => kind.replaceAll('_', ' ');
+
+/** @param {Line[]} lines */
+const eventsIn = (lines) => lines.reduce((n, l) => n + l.n, 0);
 
 /** @param {import('./app.js').Page} page */
 export function show(page) {
   /** @type {Line[]} */
   let all = [], lines = /** @type {Line[]} */ ([]);
-  let paused = false, refused = false, dropped = 0, unseen = 0, fewer = 0, cutAt = '';
-  /** What is known of the latest tasks: the agent, and the cursor of the last event that was taken. @type {Map<string, {agent: string, cursor: string}>} */
+  let paused = false, refused = false, dropped = 0, unseen = 0, fewer = 0, cutAt = '', again = false;
+  /** What is known of the latest tasks: the agent, the cursor of the last event that was taken, and the row that grows. @type {Map<string, {agent: string, cursor: string, line?: Line}>} */
   const known = new Map();
 
   const state = h('p', { class: 'state', role: 'status' }, 'Connecting…');
-  /** @type {Object<string, HTMLInputElement|HTMLSelectElement>} */
-  const fields = {
-    agent: /** @type {HTMLInputElement} */ (h('input', { value: page.query.get('agent') ?? '', size: 14 })),
-    task: /** @type {HTMLInputElement} */ (h('input', { value: page.query.get('task') ?? '', size: 14 })),
-    kind: /** @type {HTMLSelectElement} */ (h('select', {}, h('option', { value: '' }, 'every kind'), KINDS.map((k) => h('option', { value: k }, k)))),
-    text: /** @type {HTMLInputElement} */ (h('input', { type: 'search', value: page.query.get('text') ?? '', size: 18 })),
-  };
-  /** @type {HTMLSelectElement} */ (fields.kind).value = page.query.get('kind') ?? '';
+  const next = h('p', { class: 'empty', hidden: true }, 'What happens from now on comes here. ', h('a', { href: '#/new' }, 'Ask an agent'), ', or see ', h('a', { href: '#/tasks' }, 'the tasks until now'), '.');
   const button = h('button', { type: 'button', 'aria-pressed': 'false', click: () => toggle() }, 'Pause');
   const list = new List('Events', (/** @type {Line} */ l) => [
     h('span', { class: 'at' }, clock(l.at)), taskLink(l.task), h('span', { class: 'agent' }, l.agent),
-    h('span', { class: 'kind ' + l.kind }, l.kind), h('span', { class: 'text' }, visible(l.text))]);
+    h('span', { class: 'kind ' + l.kind }, called(l.kind)), h('span', { class: 'text' + (l.n > 1 ? ' grows' : '') }, h('span', {}, visible(l.text)))]);
   page.signal.addEventListener('abort', () => list.close());
-  page.root.append(h('h1', {}, 'Live'),
-    h('form', { class: 'filters', role: 'search', 'aria-label': 'Filters', submit: (/** @type {Event} */ e) => e.preventDefault() },
-      Object.entries(fields).map(([name, f]) => h('label', {}, name, ' ', f)), button),
-    state, list.element);
+  const filter = filters(page, [
+    { name: 'agent', label: 'Agent' }, { name: 'task', label: 'Task' },
+    { name: 'kind', label: 'Event', options: [['', 'every event'], ...KINDS.map((k) => /** @type {[string, string]} */ ([k, called(k)]))] },
+    { name: 'text', label: 'Find', size: 18 },
+  ], () => refilter(), button);
+  page.root.append(h('h1', {}, 'Live'), filter.element, state, next, list.element);
 
-  const filter = () => Object.fromEntries(Object.entries(fields).map(([k, f]) => [k, f.value.trim()]));
-  let wanted = filter();
+  let wanted = filter.values();
   /** @param {Line} l */
-  const matches = (l) => (!wanted.agent || l.agent === wanted.agent) && (!wanted.kind || l.kind === wanted.kind) &&
-    (!wanted.task || l.task.includes(wanted.task)) && (!wanted.text || l.text.toLowerCase().includes(wanted.text.toLowerCase()));
+  const matches = (l) => (!wanted['agent'] || l.agent === wanted['agent']) && (!wanted['kind'] || l.kind === wanted['kind']) &&
+    (!wanted['task'] || l.task.includes(wanted['task'])) && (!wanted['text'] || l.text.toLowerCase().includes(wanted['text'].toLowerCase()));
 
   const paint = painter(() => {
     if (page.signal.aborted || refused) return;
     const e = list.element;
     const atEnd = e.scrollTop + e.clientHeight >= e.scrollHeight - 40;
     if (!paused) {
-      if (unseen) {
+      if (unseen || again) {
         unseen = 0;
+        again = false;
         lines = all.filter(matches);
       }
       list.show(lines);
       if (fewer && !atEnd) { // what is read stays where it is
-        e.scrollTop = Math.max(0, e.scrollTop - fewer * ROW);
+        e.scrollTop = Math.max(0, e.scrollTop - fewer * list.row);
         list.paint();
       }
       fewer = 0;
@@ -64,7 +73,8 @@ export function show(page) {
         list.paint();
       }
     }
-    state.textContent = (paused ? 'Paused, ' + count(unseen) + ' more have come. ' : '') + count(lines.length) + ' of ' + count(all.length) + ' events shown.' +
+    next.hidden = all.length > 0;
+    state.textContent = (paused ? 'Paused, ' + count(unseen) + ' more have come. ' : '') + count(eventsIn(lines)) + ' of ' + count(eventsIn(all)) + ' events shown.' +
       (dropped ? ' ' + count(dropped) + ' older ones are no longer kept here.' : '') + (cutAt ? ' ' + cutAt : '');
   });
 
@@ -73,33 +83,51 @@ export function show(page) {
     button.textContent = paused ? 'Go on' : 'Pause';
     button.setAttribute('aria-pressed', String(paused));
     say(paused ? 'Paused' : 'Going on');
-    if (paused) lines = lines.slice();
+    if (paused) seal();
     paint();
   };
+  /** What is shown stays as it is: other words come into other rows. */
+  const seal = () => {
+    lines = lines.slice();
+    for (const task of known.values()) task.line = undefined;
+  };
   const refilter = () => {
-    wanted = filter();
-    page.address(wanted);
+    wanted = filter.values();
     lines = all.filter(matches);
+    if (paused) seal();
     unseen = 0;
+    again = false;
     list.show(lines);
     paint();
   };
-  for (const f of Object.values(fields)) f.addEventListener('input', refilter);
 
   /** @param {Line} l */
   const take = (l) => {
+    if (paused) unseen++;
     all.push(l);
     if (all.length > KEPT * 1.1) {
       const gone = all.length - KEPT;
+      for (const old of all.slice(0, gone)) {
+        dropped += old.n;
+        const task = known.get(old.task);
+        if (task?.line === old) task.line = undefined;
+      }
       all = all.slice(gone);
-      dropped += gone;
       if (!paused) {
         const before = lines.length + (matches(l) ? 1 : 0);
         lines = all.filter(matches);
         fewer += before - lines.length;
       }
     } else if (!paused && matches(l)) lines.push(l);
+  };
+  /** Adds words to the row that the last ones of the task are in. @param {Line} l @param {string} words */
+  const grow = (l, words) => {
+    const fits = matches(l);
+    l.text = latest(l.text + words);
+    l.n++;
     if (paused) unseen++;
+    else if (!fits && matches(l)) again = true;
+    list.changed(l);
   };
 
   /** The agents of what runs already: events of it do not say whose they are. */
@@ -138,9 +166,10 @@ export function show(page) {
     event(m) {
       const d = m.data;
       if (m.event === 'gap') {
-        take({ at: new Date().toISOString(), task: d.task ?? '', agent: '', kind: 'gap', text: lost(d) });
+        take({ at: new Date().toISOString(), task: d.task ?? '', agent: '', kind: 'gap', text: lost(d), n: 1 });
+        if (d.task && known.has(d.task)) /** @type {any} */ (known.get(d.task)).line = undefined;
       } else if (m.event === 'shutdown') {
-        take({ at: new Date().toISOString(), task: '', agent: '', kind: 'shutdown', text: d.reason });
+        take({ at: new Date().toISOString(), task: '', agent: '', kind: 'shutdown', text: d.reason, n: 1 });
       } else {
         const task = known.get(d.task) ?? { agent: '', cursor: '' };
         if (!after(d.cursor, task.cursor)) return; // what a resumed stream repeats
@@ -149,7 +178,13 @@ export function show(page) {
         known.delete(d.task);
         known.set(d.task, task);
         if (known.size > RUNNING) known.delete(/** @type {string} */ (known.keys().next().value));
-        take({ at: d.at, task: d.task, agent: task.agent, kind: d.kind, text: summary(d) });
+        const words = grows(d.kind) ? latest(String(d.body.text ?? '')) : '';
+        if (task.line && task.line.kind === d.kind) grow(task.line, words);
+        else {
+          const line = { at: d.at, task: d.task, agent: task.agent, kind: d.kind, text: grows(d.kind) ? words : summary(d), n: 1 };
+          task.line = grows(d.kind) ? line : undefined;
+          take(line);
+        }
       }
       paint();
     },
@@ -157,6 +192,7 @@ export function show(page) {
     if (!(e instanceof Refusal)) throw e;
     refused = true;
     state.replaceChildren((e.status === 403 ? '' : 'The events cannot be read (' + e.status + '): ') + e.message + '. ', h('a', { href: '#/tasks' }, 'See the tasks that you may read'));
+    next.remove();
     list.element.remove();
   });
   page.keys = { p: toggle };
@@ -167,6 +203,11 @@ function after(cursor, last) {
   const [epoch = 0, seq = 0] = cursor.split('.').map(Number);
   const [lastEpoch = 0, lastSeq = 0] = last.split('.').map(Number);
   return epoch > lastEpoch || epoch === lastEpoch && seq > lastSeq;
+}
+
+/** The latest letters of words, in one line. @param {string} words */
+function latest(words) {
+  return words.length > WORDS ? '…' + words.slice(1 - WORDS).replace(/^[\udc00-\udfff]/, '').replace(/\s+/g, ' ') : words.replace(/\s+/g, ' ');
 }
 
 /** What a gap of the stream says. @param {any} gap */

@@ -4,6 +4,7 @@ import { count, h, say, short, shortWho, span, taskLink, time } from './dom.js';
 import { History } from './history.js';
 import { Refusal, post, segment, text } from './api.js';
 import { inbox } from './inbox.js';
+import { offer } from './notices.js';
 import { block, indent, textOf, visible } from './letters.js';
 import { enable } from './conversation.js';
 import { formOf } from './form.js';
@@ -21,7 +22,11 @@ export function show(page) {
   const state = h('p', { class: 'state' }, 'Reading what waits…');
   const back = h('button', { type: 'button', hidden: true, click: () => { for (const i of inbox.items) inbox.putOff(i.key, false); } });
   const history = new History(page.signal);
-  page.root.append(h('h1', {}, 'Waiting'), state, cards, back, history.element);
+  const empty = h('p', { class: 'empty', hidden: true }, 'When an agent wants to call a tool that needs your approval, or asks you something, that comes here, with all that it wants to do. You decide it in place. ',
+    h('a', { href: '#/new' }, 'Ask an agent'), ' meanwhile, or see ', h('a', { href: '#/live' }, 'what happens now'), '.');
+  /** What a notification was about. */
+  let wanted = page.query.get('item') ?? '';
+  page.root.append(h('h1', {}, 'Waiting'), state, offer(), empty, cards, back, history.element);
   /** @type {Map<string, Card>} */
   const shown = new Map();
 
@@ -41,8 +46,18 @@ export function show(page) {
     const n = inbox.due.length, off = inbox.items.length - n;
     back.hidden = off === 0;
     back.textContent = count(off) + ' put off: show ' + (off === 1 ? 'it' : 'them') + ' again';
+    empty.hidden = !inbox.read || n > 0 || off > 0 || inbox.refused !== '';
     if (inbox.refused) state.textContent = 'You may not see what waits: ' + inbox.refused;
-    else if (inbox.read) state.textContent = n ? n + (n === 1 ? ' waits for a person.' : ' wait for a person.') : off ? 'Nothing else waits for you.' : 'Nothing waits for you.';
+    else if (inbox.read) state.textContent = n ? waitingNow(inbox.due) : off ? 'Nothing else waits for you.' : 'Nothing waits for you.';
+    const card = shown.get(wanted);
+    if (card) {
+      wanted = '';
+      queueMicrotask(() => { // once the page is shown, which takes the focus
+        card.element.scrollIntoView({ block: 'nearest' });
+        card.element.focus();
+        page.address({});
+      });
+    }
   };
 
   /** A card stays where it is, so that none moves under a hand. @param {Card} card */
@@ -92,6 +107,14 @@ export function show(page) {
     /** @type {HTMLElement|null|undefined} */ (card?.querySelector('button[data-do="' + what + '"]'))?.click();
   };
   page.keys = { j: () => step(1), k: () => step(-1), a: () => press('approve'), d: () => press('deny'), n: () => press('later') };
+}
+
+/** How many of each wait. @param {import('./inbox.js').Item[]} due */
+function waitingNow(due) {
+  /** @param {number} n @param {string} what */
+  const some = (n, what) => (n ? count(n) + ' ' + what + (n === 1 ? '' : 's') : '');
+  const approvals = due.filter((i) => i.approval).length;
+  return [some(approvals, 'approval'), some(due.length - approvals, 'question')].filter(Boolean).join(' and ') + ' waiting.';
 }
 
 /** Why a tool is called: what its agent was asked. @param {import('./inbox.js').Approval} a @param {HTMLElement} at */
