@@ -3,13 +3,13 @@
 import { byId, clock, h } from './dom.js';
 import { forgetToken, hasToken, keepToken, listeners } from './api.js';
 import { inbox } from './inbox.js';
+import { start } from './notices.js';
 import * as waiting from './waiting.js';
 import * as agents from './agents.js';
 import * as live from './live.js';
 import * as tasks from './tasks.js';
 import * as task from './task.js';
-import * as ask from './ask.js';
-import * as threads from './threads.js';
+import * as conversations from './conversations.js';
 import * as usage from './usage.js';
 import * as hub from './hub.js';
 
@@ -17,6 +17,7 @@ import * as hub from './hub.js';
  * What a view gets.
  * @typedef {Object} Page
  * @property {HTMLElement} root where it shows itself
+ * @property {string} name by which the address calls the view
  * @property {string[]} path the parts of the address after the view
  * @property {URLSearchParams} query
  * @property {AbortSignal} signal ends with the view
@@ -27,22 +28,21 @@ import * as hub from './hub.js';
 
 /**
  * A view that can show another address of itself returns how; the result says whether it did.
- * @typedef {{show: (page: Page) => void|((path: string[], query: URLSearchParams) => boolean)}} View
+ * @typedef {{show: (page: Page) => void|((path: string[], query: URLSearchParams, name: string) => boolean)}} View
  */
 
-/** @type {{name: string, label: string, view: View, listed: boolean}[]} */
+/** In the order of the navigation; also are other names of a view. @type {{name: string, label: string, view: View, also?: string[]}[]} */
 const views = [
-  { name: 'waiting', label: 'Waiting', view: waiting, listed: true },
-  { name: 'agents', label: 'Agents', view: agents, listed: true },
-  { name: 'live', label: 'Live', view: live, listed: true },
-  { name: 'tasks', label: 'Tasks', view: { show: (p) => (p.path[0] ? task : tasks).show(p) }, listed: true },
-  { name: 'ask', label: 'Ask', view: ask, listed: true },
-  { name: 'threads', label: 'Threads', view: threads, listed: true },
-  { name: 'usage', label: 'Usage', view: usage, listed: true },
-  { name: 'hub', label: 'Hub', view: hub, listed: true },
+  { name: 'conversations', label: 'Conversations', view: conversations, also: ['new', 'several'] },
+  { name: 'waiting', label: 'Waiting', view: waiting },
+  { name: 'agents', label: 'Agents', view: agents },
+  { name: 'tasks', label: 'Tasks', view: { show: (p) => (p.path[0] ? task : tasks).show(p) } },
+  { name: 'live', label: 'Live', view: live },
+  { name: 'usage', label: 'Usage', view: usage },
+  { name: 'hub', label: 'Hub', view: hub },
 ];
 
-/** @type {{name: string, path: string[], page: Page, stop: AbortController, move: any}|undefined} */
+/** @type {{name: string, page: Page, stop: AbortController, move: any}|undefined} */
 let shown;
 let title = '';
 
@@ -56,20 +56,21 @@ function address() {
       return part;
     }
   });
-  return { name: name || 'waiting', path: rest.filter(Boolean), query: new URLSearchParams(query ?? '') };
+  return { name: name || 'conversations', path: rest.filter(Boolean), query: new URLSearchParams(query ?? '') };
 }
 
 /** @param {boolean} again shows the view again even if it could move */
 function route(again = false) {
   const at = address();
-  const found = views.find((v) => v.name === at.name);
-  if (!again && shown?.name === at.name && shown.move?.(at.path, at.query)) return;
+  const found = views.find((v) => v.name === at.name || v.also?.includes(at.name));
+  const name = found?.name ?? at.name;
+  if (!again && shown?.name === name && shown.move?.(at.path, at.query, at.name)) return;
   shown?.stop.abort();
   const stop = new AbortController();
   const root = h('div', { class: 'view ' + (found?.name ?? 'nothing') });
   /** @type {Page} */
   const page = {
-    root, path: at.path, query: at.query, signal: stop.signal, keys: {},
+    root, name: at.name, path: at.path, query: at.query, signal: stop.signal, keys: {},
     title(text) {
       title = text;
       writeTitle();
@@ -79,10 +80,10 @@ function route(again = false) {
       history.replaceState(null, '', '#' + [at.name, ...address().path].map((p) => '/' + encodeURIComponent(p)).join('') + (q ? '?' + q : ''));
     },
   };
-  shown = { name: at.name, path: at.path, page, stop, move: undefined };
+  shown = { name, page, stop, move: undefined };
   page.title(found?.label ?? 'Nothing here');
   for (const link of document.querySelectorAll('#views a')) {
-    if (link.getAttribute('data-view') === at.name) {
+    if (link.getAttribute('data-view') === name) {
       link.setAttribute('aria-current', 'page');
       link.scrollIntoView({ inline: 'nearest', block: 'nearest' }); // on a narrow screen
     } else link.removeAttribute('aria-current');
@@ -90,7 +91,7 @@ function route(again = false) {
   const main = byId('main');
   main.replaceChildren(root);
   if (found) shown.move = found.view.show(page);
-  else root.append(h('h1', {}, 'Nothing here'), h('p', {}, 'The console has no view ' + at.name + '. ', h('a', { href: '#/waiting' }, 'Back to Waiting')));
+  else root.append(h('h1', {}, 'Nothing here'), h('p', {}, 'The console has no view ' + at.name + '. ', h('a', { href: '#/conversations' }, 'Back to the conversations')));
   main.focus({ preventScroll: true });
   window.scrollTo(0, 0);
 }
@@ -162,6 +163,7 @@ byId('skip').addEventListener('click', (e) => {
 const SHORTCUTS = [
   ...views.map((v, i) => [String(i + 1), v.label]),
   ['j, k', 'Next and previous of what waits'],
+  ['e', 'Conversation: to the end, where one writes'],
   ['a, d', 'Approve or deny the tool call that has the focus'],
   ['n', 'Not now: put off what has the focus until it changes'],
   ['p', 'Live: pause or resume'],
@@ -202,5 +204,6 @@ for (const [i, v] of views.entries()) {
 }
 window.addEventListener('hashchange', () => route());
 inbox.subscribe(writeBadge);
+start(inbox);
 inbox.start();
 route();

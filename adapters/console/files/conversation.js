@@ -1,152 +1,220 @@
-// The conversation of a task: what was said, in order, and what its tools did.
+// One conversation: its latest turns, those before them as one reads up, and what comes, as it comes.
 
-import { count, h, short, shortWho, span, time } from './dom.js';
-import { post, segment, Refusal } from './api.js';
-import { block, indent, visible } from './letters.js';
+import { count, h, painter, short, visibleId } from './dom.js';
+import { Refusal, get, poll, post } from './api.js';
+import { Compose } from './compose.js';
+import { ENDS } from './events.js';
+import { inbox } from './inbox.js';
+import { visible } from './letters.js';
+import { Reader } from './reader.js';
+import { Turn } from './turn.js';
 
-const PARTS = 2000; // of the conversation
-const LETTERS = 200000; // of one text, at once
+const PAGE = 20; // turns that are read at once
+const NEAR = 60; // pixels from the end that count as the end
+const PATIENCE = 1000; // ms after which turns are shown with what was read of them
 
 /**
- * @param {import('./model.js').Model} m
+ * @param {import('./conversations.js').Pane} pane
  * @param {string} id
- * @returns {import('./task.js').Tab}
+ * @param {string} at the turn to show first; '' for the last one
  */
-export function conversation(m, id) {
-  const more = h('p', { class: 'state' });
-  const list = h('ol', { class: 'talk' });
-  const element = h('section', { 'aria-label': 'Conversation' }, list, more);
-  /** @type {{update: () => void}[]} */
-  const shown = [];
-  let painted = 0;
-  return {
-    element,
-    paint() {
-      // Only a part that is open can have changed: the last one, and tools.
-      for (let i = 0; i < shown.length; i++) {
-        if (i >= painted - 1 || m.parts[i]?.tool) shown[i]?.update();
-      }
-      for (let i = shown.length; i < Math.min(m.parts.length, PARTS); i++) {
-        const part = m.parts[i];
-        if (!part) break;
-        const one = part.tool ? toolPart(part, id) : textPart(part);
-        shown.push(one);
-        list.append(one.element);
-      }
-      painted = shown.length;
-      const rest = m.parts.length - shown.length;
-      more.textContent = rest > 0 ? count(rest) + ' later parts are not shown here; the events have them all.' : m.lines.length ? '' : 'Nothing was said yet.';
+export function conversation(pane, id, at) {
+  const { signal } = pane;
+  const title = h('h1', {}, visibleId(id));
+  const state = h('p', { class: 'state', role: 'status' }, 'Reading…');
+  const list = h('ol', { class: 'turns', 'aria-label': 'Turns' });
+  const scroll = h('div', { class: 'talk', tabindex: 0, role: 'region', 'aria-label': 'Conversation', scroll: () => scrolled() }, state, list);
+  const down = h('button', { type: 'button', class: 'to-end', hidden: true, click: () => toEnd() }, 'To the end ↓');
+  /** In order. @type {Turn[]} */
+  const turns = [];
+  /** @type {Map<string, Turn>} */
+  const known = new Map();
+  let before = '', older = true, pinned = true, reading = false, listed = false;
+
+  const running = () => turns.findLast((t) => t.runs && t.model.agent) ?? turns.findLast((t) => t.runs);
+  const compose = new Compose({
+    thread: id, running,
+    sent: (asked) => {
+      pinned = true;
+      for (const a of asked) show([add({ id: a.id, state: 'queued' })]);
+      pane.asked();
     },
+  });
+  pane.root.replaceChildren(h('div', { class: 'top' }, pane.back(), title, pane.actions(id)), scroll, down, compose.element);
+  pane.agents((all) => compose.know(all));
+
+  /** @type {Set<Turn>} */
+  const changed = new Set();
+  const paint = painter(() => {
+    if (signal.aborted) return;
+    for (const t of changed) t.paint();
+    changed.clear();
+    const t = running();
+    compose.offer();
+    const last = turns.findLast((x) => x.model.agent);
+    if (last) compose.last(last.model.agent);
+    state.textContent = reader.lost || (listed && !turns.length ? 'Nothing was said here yet that you may read. Ask below.' : !older ? '' : state.textContent === 'Reading…' ? '' : state.textContent ?? '');
+    scroll.classList.toggle('busy', !!t);
+    keepEnd();
+  });
+  const reader = new Reader(signal, (turn) => {
+    if (!turn.element.isConnected) return;
+    changed.add(turn);
+    if (turn.model.state === 'awaiting' || turn.model.questions.size || [...turn.model.tools.values()].some((x) => x.state === 'awaiting_approval')) hurry();
+    paint();
+  });
+  let hurried = '';
+  /** Something waits for a person: the list of what does is read at once. */
+  const hurry = () => {
+    const now = turns.map((t) => [...t.model.tools.values()].filter((x) => x.state === 'awaiting_approval').map((x) => x.id + x.approvals.length) + ' ' + t.model.questions.size).join();
+    if (now === hurried) return;
+    hurried = now;
+    inbox.now();
   };
-}
 
-/** How each kind is introduced. */
-const WORDS = /** @type {Object<string, string>} */ ({
-  opened: 'asks', text: 'says', thinking: 'thinks', injected: 'is told', injection_answered: 'answers what it was told', file: 'sends a file',
-  retrying: 'tries again', cancel_requested: 'is told to stop', approval_decided: 'decides', question_asked: 'asks people', question_answered: 'answers', session_lost: 'lost its session',
-  done: 'is done', failed: 'failed', cancelled: 'was cancelled', gap: 'no longer has all events',
-});
-
-/** @param {import('./model.js').Part} part */
-function textPart(part) {
-  const text = document.createTextNode('');
-  const pre = h('div', { class: 'words', dir: 'auto' }, text);
-  let limit = LETTERS;
-  const more = h('button', { type: 'button', click: () => { limit += LETTERS; update(); } });
-  const extra = [];
-  const r = part.kind === 'opened' ? part.body?.request ?? {} : part.body ?? {};
-  if (part.data !== undefined && part.data !== 'null') extra.push(block(indent(part.data), 'Data'));
-  for (const f of r.attachments ?? []) extra.push(h('p', { class: 'file' }, 'File ', h('b', {}, visible(f.name)), ' ', f.media_type ?? ''));
-  if (part.kind === 'file') extra.push(h('p', { class: 'hint' }, part.body?.media_type ?? ''));
-  const said = h('div', {}, pre, more, extra);
-  const element = h('li', { class: 'part ' + part.kind },
-    h('p', { class: 'who' }, h('b', {}, shortWho(part.who) || 'hub'), ' ', r.intent === 'notify' ? 'notifies' : r.answered === false ? 'got no answer' : WORDS[part.kind] ?? part.kind.replaceAll('_', ' '), ' ', time(part.at)),
-    r.answered === false && r.reason === 'task_ended' ? h('p', { class: 'hint' }, 'The task ended before anybody answered: Ask again is below.') : [],
-    part.kind === 'thinking' ? h('details', {}, h('summary', {}, 'thinking'), said) : said);
-  let at = 0; // how much of it is shown
-  const update = () => {
-    let want = Math.min(part.text.length, limit);
-    if (/[\ud800-\udbff]/.test(part.text[want - 1] ?? '')) want--; // half a letter
-    if (want > at) text.appendData(visible(part.text.slice(at, want)));
-    at = Math.max(at, want);
-    const left = part.text.length - want;
-    more.hidden = left <= 0;
-    if (left > 0) more.textContent = count(left) + ' more letters are not shown: show the next ' + count(Math.min(left, LETTERS));
+  /** The list of tasks has one that is new. @param {any} task @returns {Turn} */
+  const add = (task) => {
+    const turn = new Turn(task.id, { me: pane.me(), foot });
+    known.set(task.id, turn);
+    turns.push(turn);
+    turns.sort((x, y) => (x.id < y.id ? -1 : 1));
+    return turn;
   };
-  update();
-  return { element, update };
-}
-
-/** @param {import('./model.js').Part} part @param {string} id */
-function toolPart(part, id) {
-  const tool = /** @type {import('./model.js').Tool} */ (part.tool);
-  const head = h('p', { class: 'who' }), input = h('div', {}), asked = h('div', {}), output = h('div', {});
-  const element = h('li', { class: 'part tool' }, head, input, asked, output);
-  let before = '', inputBefore = '', outputBefore = '';
-  /** What was asked of a person, as it is shown: one that was decided changes no more. @type {{a: import('./model.js').Approval, decided: boolean, element: HTMLElement}[]} */
-  const shown = [];
-  const update = () => {
-    const now = [tool.name, tool.state, tool.end].join(' ');
-    if (now !== before) {
-      before = now;
-      element.classList.toggle('bad', tool.failed);
-      head.replaceChildren(h('b', {}, shortWho(part.who)), ' calls ', h('code', {}, visible(tool.name || tool.id)), ' ', h('span', { class: 'is ' + tool.state }, tool.state.replaceAll('_', ' ')), ' ',
-        tool.end ? span(Date.parse(tool.end) - Date.parse(tool.at)) : '', ' ', time(tool.at));
+  /** Reads turns, and shows them where they belong. @param {Turn[]} fresh @param {Map<string, any>} [heads] */
+  const show = async (fresh, heads) => {
+    const all = Promise.all(fresh.map((t) => reader.read(t, !ENDS.has(heads?.get(t.id)?.state))));
+    await Promise.race([all, new Promise((done) => setTimeout(done, PATIENCE))]);
+    if (signal.aborted) return;
+    for (const t of fresh) t.paint();
+    const height = scroll.scrollHeight, top = scroll.scrollTop;
+    let grown = 0;
+    for (const t of fresh) {
+      const item = h('li', {}, t.element), next = turns[turns.indexOf(t) + 1]?.element.parentElement;
+      if (next?.isConnected) {
+        list.insertBefore(item, next);
+        grown = 1;
+      } else list.append(item);
     }
-    if (tool.input !== inputBefore || !input.firstChild) {
-      inputBefore = tool.input;
-      input.replaceChildren(h('details', {}, h('summary', {}, short(visible(tool.input || 'no input'), 120)), block(indent(tool.input), 'Input')));
-    }
-    tool.approvals.forEach((a, i) => {
-      const decided = !!a.decision || !!tool.end || i < tool.approvals.length - 1;
-      const old = shown[i];
-      if (old?.decided === decided) return;
-      const fresh = { a, decided, element: decided ? decisionOn(a) : decide(a, tool, id) };
-      if (old) old.element.replaceWith(fresh.element);
-      else asked.append(fresh.element);
-      shown[i] = fresh;
-    });
-    if (tool.output !== outputBefore) {
-      outputBefore = tool.output;
-      output.replaceChildren(h('details', { open: tool.failed }, h('summary', {}, (tool.failed ? 'error: ' : 'result: ') + short(visible(tool.output), 120)), block(indent(tool.output), 'Result')));
-    }
+    place();
+    if (grown && !pinned) scroll.scrollTop = top + scroll.scrollHeight - height; // what is read stays where it is
+    keepEnd();
+    paint();
   };
-  update();
-  return { element, update };
-}
-
-/** A decision, with the input that it was on. @param {import('./model.js').Approval} a */
-function decisionOn(a) {
-  const d = a.decision;
-  return h('details', { class: 'decided' }, h('summary', {}, d ? (d.approved ? 'Approved' : 'Denied') + ' by ' + shortWho(d.by) + (d.reason ? ': ' + visible(d.reason) : '') : 'Nobody decided on',
-    ' ', h('code', {}, visible(a.name)), ' ', short(visible(a.input), 80), ' ', time(a.decidedAt ?? a.at)), block(indent(a.input), 'The input that was decided on'));
-}
-
-/** @param {import('./model.js').Approval} a @param {import('./model.js').Tool} tool @param {string} id */
-function decide(a, tool, id) {
-  const note = h('p', { class: 'note', role: 'status' });
-  /** @param {boolean} approved */
-  const send = async (approved) => {
-    note.textContent = 'Sending…';
+  /** What can be done with a turn that has ended. @param {Turn} t */
+  const foot = (t) => [
+    h('button', { type: 'button', class: 'link', 'data-do': 'copy', click: (/** @type {Event} */ e) => copy(t, /** @type {HTMLElement} */ (e.target)) }, 'Copy the answer'),
+    h('button', { type: 'button', class: 'link', 'data-do': 'again', click: () => again(t) }, 'Ask again'),
+    ...(t.model.state === 'done' ? [h('a', { href: '#/new?branch=' + encodeURIComponent(t.id) + '&to=' + encodeURIComponent(t.model.agent) }, 'Branch from here')] : []),
+    ...(t.model.state === 'failed' ? [h('button', { type: 'button', class: 'link', 'data-do': 'elsewhere', click: () => compose.elsewhere(t.model.opened?.request?.content ?? '') }, 'Ask another agent')] : []),
+  ];
+  /** @param {Turn} t */
+  const again = async (t) => {
     try {
-      await post('/v1/tasks/' + segment(id) + '/decisions', {
-        id: tool.id, approved, ...(a.sha ? { input_sha256: a.sha } : {}),
-      });
-      note.textContent = '';
+      const r = await post('/v1/tasks', { again: t.id });
+      pinned = true;
+      show([add({ id: r.id })]);
     } catch (e) {
       if (!(e instanceof Refusal)) throw e;
-      note.textContent = (e.status === 409 ? 'Decided elsewhere: ' : 'Refused: ') + e.message;
+      compose.note.textContent = 'Refused: ' + e.message;
     }
   };
-  const approve = h('button', { type: 'button', class: 'yes', 'data-do': 'approve', disabled: true, title: 'Show the whole input first', click: () => send(true) }, 'Approve');
-  return h('div', { class: 'ask-person' },
-    h('p', {}, 'Waiting for a decision on ', h('code', {}, visible(a.name)), ' with this input:'),
-    block(indent(a.input), 'The whole input of ' + visible(a.name), () => enable(approve)),
-    h('div', { class: 'act' }, approve, h('button', { type: 'button', class: 'no', 'data-do': 'deny', click: () => send(false) }, 'Deny'), note));
+
+  const place = () => { for (const t of turns) t.place(inbox.items); };
+  inbox.subscribe(() => {
+    place();
+    keepEnd();
+  }, signal);
+
+  // The end stays in view as long as it is.
+  const keepEnd = () => {
+    if (pinned) scroll.scrollTop = scroll.scrollHeight;
+    down.hidden = pinned;
+  };
+  const toEnd = () => {
+    pinned = true;
+    keepEnd();
+    compose.words.focus();
+  };
+  const scrolled = () => {
+    pinned = scroll.scrollTop + scroll.clientHeight >= scroll.scrollHeight - NEAR;
+    down.hidden = pinned;
+    if (scroll.scrollTop < 2 * scroll.clientHeight) more();
+  };
+  const resized = new ResizeObserver(() => keepEnd());
+  resized.observe(scroll);
+  resized.observe(list);
+  signal.addEventListener('abort', () => resized.disconnect());
+
+  /** @param {number} limit @param {string} [from] @returns {Promise<any>} */
+  const page = async (limit, from) => {
+    const q = new URLSearchParams({ thread: id, limit: String(limit), ...(from ? { before: from } : {}) });
+    return get('/v1/tasks?' + q, signal);
+  };
+  /** Takes the turns of a page of the list that are not known yet. @param {any} r */
+  const take = async (r) => {
+    const fresh = r.tasks.filter((/** @type {any} */ t) => t.intent !== 'notify' && !known.has(t.id)).reverse();
+    const heads = new Map(fresh.map((/** @type {any} */ t) => [t.id, t]));
+    if (fresh.length) await show(fresh.map(add), heads);
+  };
+  /** Reads the turns before those that are shown. */
+  const more = async () => {
+    if (reading || !older) return;
+    reading = true;
+    try {
+      const r = await page(PAGE, before);
+      before = r.before ?? '';
+      older = before !== '';
+      await take(r);
+      state.textContent = older ? '' : turns.length > PAGE ? 'The beginning. ' + count(turns.length) + ' turns.' : '';
+    } catch (e) {
+      if (signal.aborted) return;
+      if (!(e instanceof Refusal)) throw e;
+      older = e.status === 0;
+      state.textContent = e.message;
+    } finally {
+      reading = false;
+    }
+  };
+  const start = async () => {
+    await more();
+    listed = true;
+    while (at && !known.has(at) && older && !signal.aborted) await more();
+    const wanted = known.get(at)?.element;
+    if (wanted) {
+      pinned = false;
+      wanted.scrollIntoView({ block: 'start' });
+      wanted.focus({ preventScroll: true });
+    }
+    paint();
+    const first = turns[0]?.model.opened?.request?.content;
+    if (first && !older && !pane.titleOf(id)) name(first);
+    poll(1500, signal, async () => take(await page(PAGE)), () => {});
+  };
+  /** @param {string} words */
+  const name = (words) => {
+    title.textContent = visible(short(words, 80));
+    title.title = id;
+    pane.title(title.textContent);
+  };
+  pane.named((words) => name(words), id);
+  const clock = setInterval(() => { for (const t of turns) if (t.runs || t.cards.size) t.tick(); }, 1000);
+  signal.addEventListener('abort', () => clearInterval(clock));
+  start();
+
+  /** @param {number} by */
+  const step = (by) => {
+    const all = /** @type {HTMLElement[]} */ ([...list.querySelectorAll('.card:not(.gone)')]);
+    const now = all.findIndex((c) => c.contains(document.activeElement));
+    const next = all[Math.max(0, Math.min(all.length - 1, now < 0 ? 0 : now + by))];
+    next?.focus();
+  };
+  /** @param {string} what */
+  const press = (what) => /** @type {HTMLElement|null|undefined} */ (document.activeElement?.closest('.card')?.querySelector('button[data-do="' + what + '"]'))?.click();
+  return { j: () => step(1), k: () => step(-1), a: () => press('approve'), d: () => press('deny'), e: toEnd };
 }
 
-/** What is approved must be seen whole. @param {HTMLElement} approve */
-export function enable(approve) {
-  approve.removeAttribute('disabled');
-  approve.removeAttribute('title');
+/** @param {Turn} t @param {HTMLElement} button */
+async function copy(t, button) {
+  await navigator.clipboard.writeText(t.answer());
+  button.textContent = 'Copied';
 }

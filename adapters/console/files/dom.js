@@ -73,6 +73,13 @@ export function time(at) {
   return at ? h('time', { datetime: at, title: new Date(at).toLocaleString() }, clock(at)) : '';
 }
 
+/** @param {string|undefined} at @returns {HTMLElement|string} the time of day, or the day where that is not today */
+export function when(at) {
+  if (!at) return '';
+  const d = new Date(at), today = d.toDateString() === new Date().toDateString();
+  return h('time', { datetime: at, title: d.toLocaleString() }, today ? d.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' }) : d.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' }));
+}
+
 /** @param {number} ms @returns {string} such as 1 min 20 s */
 export function span(ms) {
   if (!isFinite(ms)) return '';
@@ -131,8 +138,13 @@ export function taskLink(id, text) {
 const GENERATED = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** A name that people chose for a conversation is shown whole. @param {string} id */
+export function visibleId(id) {
+  return GENERATED.test(id) ? shortId(id) : visible(id);
+}
+
+/** @param {string} id */
 export function threadLink(id) {
-  return h('a', { href: '#/threads/' + encodeURIComponent(id), title: id }, GENERATED.test(id) ? shortId(id) : visible(id));
+  return h('a', { href: '#/conversations/' + encodeURIComponent(id), title: id }, visibleId(id));
 }
 
 /**

@@ -8,7 +8,7 @@ const LINES = 200000; // events that are listed
 
 /**
  * A part of the conversation. Text that follows on text is one part.
- * @typedef {{kind: string, at: string, end: string, who: string, text: string, body?: any, data?: string, tool?: Tool}} Part data is JSON as it was written
+ * @typedef {{kind: string, at: string, end: string, who: string, text: string, body?: any, data?: string, tool?: Tool, answer?: any}} Part data is JSON as it was written, answer what became of a question
  */
 
 /**
@@ -16,6 +16,7 @@ const LINES = 200000; // events that are listed
  * @property {string} id
  * @property {string} name
  * @property {string} input
+ * @property {string} parent the call that it is a part of, where an agent below the agent made it; '' for none
  * @property {string} at
  * @property {string} [end]
  * @property {string} state
@@ -43,9 +44,11 @@ export class Model {
   parts = [];
   /** @type {Map<string, Tool>} */
   tools = new Map();
+  /** What people were asked, by id. @type {Map<string, Part>} */
+  questions = new Map();
   /** @type {Line[]} */
   lines = [];
-  usage = { input: 0, output: 0 };
+  usage = { input: 0, output: 0, nanos: 0, currency: '' };
   kept = 0;
   /** Events of which only a line is kept. */
   cut = 0;
@@ -74,6 +77,7 @@ export class Model {
         this.state = 'running';
         this.agent = b.agent;
         this.attempts.push({ agent: b.agent, at: e.at });
+        if (b.handover) this.parts.push({ kind: 'handover', at: e.at, end: e.at, who: b.agent, text: handed(b.handover), body: b });
         break;
       case 'text': case 'thinking': {
         const last = this.parts[this.parts.length - 1];
@@ -88,6 +92,7 @@ export class Model {
         const tool = this.tool(b.id, e);
         tool.name = b.name;
         tool.input = b.input;
+        tool.parent = b.parent ?? '';
         break;
       }
       case 'tool_state': {
@@ -122,12 +127,23 @@ export class Model {
         } else this.part(e, b.by, summary(e), b);
         break;
       }
-      case 'question_answered':
-        this.part(e, b.answered ? b.by : this.agent, summary(e), b);
+      case 'question_asked':
+        this.part(e, this.agent, b.question, b);
+        this.questions.set(b.id, /** @type {Part} */ (this.parts[this.parts.length - 1]));
         break;
+      case 'question_answered': {
+        const asked = this.questions.get(b.id);
+        if (asked) Object.assign(asked, { answer: b, end: e.at });
+        else this.part(e, b.answered ? b.by : this.agent, summary(e), b);
+        break;
+      }
       case 'usage':
         this.usage.input += b.input ?? 0;
         this.usage.output += b.output ?? 0;
+        if (b.cost && (!this.usage.currency || this.usage.currency === b.cost.currency)) {
+          this.usage.currency = b.cost.currency;
+          this.usage.nanos += b.cost.nanos ?? 0;
+        }
         break;
       case 'retrying': {
         const last = this.attempts[this.attempts.length - 1];
@@ -147,7 +163,7 @@ export class Model {
           for (const tool of this.tools.values()) tool.end ??= e.at;
           this.endAt = e.at;
         }
-        this.part(e, this.agent, e.kind === 'done' ? b.text ?? '' : summary(e), b, b.data === undefined ? undefined : textOf(text, 'body', 'data'));
+        this.part(e, this.agent, e.kind === 'done' ? b.text ?? '' : summary(e), b, b.data === undefined || e.kind === 'file' ? undefined : textOf(text, 'body', 'data'));
     }
   }
 
@@ -168,10 +184,17 @@ export class Model {
   tool(id, e) {
     let tool = this.tools.get(id);
     if (!tool) {
-      tool = { id, name: '', input: '', at: e.at, state: 'pending', output: '', failed: false, approvals: [] };
+      tool = { id, name: '', input: '', parent: '', at: e.at, state: 'pending', output: '', failed: false, approvals: [] };
       this.tools.set(id, tool);
       this.parts.push({ kind: 'tool', at: e.at, end: e.at, who: this.agent, text: '', tool });
     }
     return tool;
   }
+}
+
+/** What an agent was given of what another one had. @param {any} h */
+function handed(h) {
+  /** @param {number} n @param {string} what */
+  const of = (n, what) => n + ' ' + what + (n === 1 ? '' : 's');
+  return 'handed over from ' + h.from + ' with ' + of(h.turns, 'turn') + (h.files ? ' and ' + of(h.files, 'file') : '') + (h.left_out ? ', ' + h.left_out + ' left out' : '');
 }

@@ -5,10 +5,11 @@ import { Refusal, follow, post, segment } from './api.js';
 import { exports } from './export.js';
 import { ENDS } from './events.js';
 import { Model } from './model.js';
-import { conversation } from './conversation.js';
+import { inbox } from './inbox.js';
 import { timeline } from './timeline.js';
 import { events } from './eventlist.js';
 import { frames } from './frames.js';
+import { Turn, cost } from './turn.js';
 
 /**
  * A tab paints itself when the task has changed.
@@ -16,7 +17,27 @@ import { frames } from './frames.js';
  */
 
 /** @type {Object<string, (m: Model, id: string, signal: AbortSignal) => Tab>} */
-const TABS = { conversation, timeline, events, frames };
+const TABS = { conversation: said, timeline, events, frames };
+
+/** What was said, as in its conversation. @param {Model} m @param {string} id @param {AbortSignal} signal @returns {Tab} */
+function said(m, id, signal) {
+  const turn = new Turn(id, { model: m });
+  const closed = new AbortController(), clock = setInterval(() => turn.tick(), 1000);
+  const close = () => {
+    closed.abort();
+    clearInterval(clock);
+  };
+  inbox.subscribe(() => turn.place(inbox.items), closed.signal);
+  signal.addEventListener('abort', close);
+  let asked = 0;
+  return { element: h('section', { 'aria-label': 'Conversation' }, turn.element), close, paint() {
+    turn.paint();
+    turn.place(inbox.items);
+    const now = m.questions.size + m.parts.reduce((n, p) => n + (p.tool?.approvals.length ?? 0), 0);
+    if (now > asked) inbox.now();
+    asked = now;
+  } };
+}
 
 /** @param {import('./app.js').Page} page */
 export function show(page) {
@@ -43,7 +64,7 @@ export function show(page) {
   /** @param {string} name */
   const open = (name) => {
     tab?.close?.();
-    tab = (TABS[name] ?? conversation)(model, id, page.signal);
+    tab = (TABS[name] ?? said)(model, id, page.signal);
     body.replaceChildren(tab.element);
     for (const a of links) {
       if (a.textContent === (TABS[name] ? name : 'conversation')) a.setAttribute('aria-current', 'page');
@@ -102,8 +123,9 @@ function facts(head, m) {
     ['To', m.agent || (r.to ?? '')],
     ['Conversation', r.thread ? threadLink(r.thread) : ''],
     ['Began', time(m.lines[0]?.at)],
-    ['Took', m.endAt ? span(Date.parse(m.endAt) - Date.parse(m.lines[0]?.at ?? m.endAt)) : from ? 'still works' : 'waits for an agent'],
+    ['Took', m.endAt ? span(Date.parse(m.endAt) - Date.parse(m.lines[0]?.at ?? m.endAt)) : from ? 'running' : 'queued'],
     ['Tokens', m.usage.input || m.usage.output ? count(m.usage.input) + ' in, ' + count(m.usage.output) + ' out' : ''],
+    ['Cost', m.usage.currency ? cost(m.usage) : ''],
     ['Cause', r.cause ? h('a', { href: '#/tasks/' + encodeURIComponent(r.cause) }, shortId(r.cause)) : ''],
   ];
   const key = rows.map(([k, v]) => k + (v instanceof Node ? v.textContent : v)).join('|');
@@ -142,9 +164,8 @@ function steering(m, id) {
     }) }, 'Cancel the task')),
     h('form', { class: 'after', submit: (/** @type {Event} */ e) => {
       e.preventDefault();
-      const r = m.opened?.request ?? {};
-      location.hash = '#/ask?to=' + encodeURIComponent(m.agent || (r.to ?? '')) + (r.thread ? '&thread=' + encodeURIComponent(r.thread) : '');
-    } }, h('button', { type: 'submit' }, 'Ask a follow-up'),
+      location.hash = '#/conversations/' + encodeURIComponent(m.opened?.request?.thread ?? id);
+    } }, h('button', { type: 'submit' }, 'Go on in its conversation'),
     h('button', { type: 'button', 'data-do': 'again', click: () => act(async () => {
       const r = await post('/v1/tasks', { again: id });
       location.hash = '#/tasks/' + segment(r.id);

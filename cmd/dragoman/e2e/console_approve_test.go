@@ -27,12 +27,12 @@ func TestADecisionIsOnWhatThePageShows(t *testing.T) {
 	const harmless, evil = `{"path":"/tmp"}`, `{"path":"/etc","n":9007199254740993,"cmd":"ls","x":1e400}`
 	agent.report(asked, core.ToolCall{ID: "1", Name: "ls", Input: harmless}, core.ApprovalRequested{ID: "1", Name: "rm", Input: evil})
 	p := b.open("/#/tasks/" + string(asked.ID()))
-	p.shows(".ask-person code", "rm")
+	p.shows(".turn .card h2", "worker wants to call rm")
 	// Every letter of the input is there, but for white space between them.
-	if got := p.await(`document.querySelector('.ask-person pre').textContent.replace(/\s/g, '')`); got != evil {
+	if got := p.await(`document.querySelector('.turn .whole-input pre').textContent.replace(/\s/g, '')`); got != evil {
 		t.Errorf("got %s to decide on, want %s", got, evil)
 	}
-	p.click(`.ask-person button[data-do="approve"]`)
+	p.click(`.turn .card button[data-do="approve"]:not([disabled])`)
 	sum := sha256.Sum256([]byte(evil))
 	if d := agent.decision(); !d.Approved || d.InputSHA256 != hex.EncodeToString(sum[:]) {
 		t.Errorf("got %+v, want the approval of what was shown", d)
@@ -42,11 +42,11 @@ func TestADecisionIsOnWhatThePageShows(t *testing.T) {
 	// The same call asks for something else of the same length: what was approved stays what it was.
 	other := strings.Replace(evil, "/etc", "/usr", 1)
 	agent.report(asked, core.ApprovalRequested{ID: "1", Name: "rm", Input: other})
-	p.shows(".ask-person pre", "/usr")
+	p.shows(".turn .card:not(.gone) .whole-input pre", "/usr")
 	if got := p.await(`[...document.querySelectorAll('.decided')].map((e) => e.querySelector('pre').textContent.includes('/etc') && !e.textContent.includes('/usr')).join()`); got != "true" {
 		t.Errorf("got %s, want the one decision on its own input", got)
 	}
-	p.click(`.ask-person button[data-do="deny"]`)
+	p.click(`.turn .card:not(.gone) button[data-do="deny"]`)
 	if d := agent.decision(); d.Approved {
 		t.Errorf("got %+v, want it denied", d)
 	}
@@ -69,7 +69,7 @@ func TestHalfAnInputIsNotApproved(t *testing.T) {
 	asked := givenTo(t, h, agent, "alice", "write")
 	long := `{"text":"` + strings.Repeat("all is well. ", 3000) + `","then":"rm -rf /"}`
 	agent.report(asked, core.ToolCall{ID: "1", Name: "write", Input: long}, core.ApprovalRequested{ID: "1", Name: "write", Input: long})
-	for _, view := range []struct{ address, card string }{{"/#/tasks/" + string(asked.ID()), ".ask-person"}, {"/", ".card"}} {
+	for _, view := range []struct{ address, card string }{{"/#/tasks/" + string(asked.ID()), ".turn .card"}, {"/#/waiting", ".cards .card"}} {
 		p := b.open(view.address)
 		p.shows(view.card+` button[data-do="whole"]`, "more letters: show all")
 		if got := p.await(`'approve is ' + (document.querySelector('` + view.card + ` [data-do="approve"]').disabled ? 'off' : 'on') + ', deny is ' + (document.querySelector('` + view.card + ` [data-do="deny"]').disabled ? 'off' : 'on')`); got != "approve is off, deny is on" {
@@ -78,8 +78,17 @@ func TestHalfAnInputIsNotApproved(t *testing.T) {
 		p.click("h1")
 		p.key("j", "a") // nothing happens
 		p.click(view.card + ` button[data-do="whole"]`)
-		p.await(`document.querySelector('` + view.card + ` pre').textContent.includes('rm -rf /') && !document.querySelector('` + view.card + ` [data-do="approve"]').disabled`)
-		if view.card == ".card" {
+		p.await(`document.querySelector('` + view.card + ` pre').textContent.includes('rm -rf /')`)
+		// It is longer than the screen: who jumps to its end has not seen it.
+		const settled = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true), 50))))`
+		p.await(`(scrollTo(0, document.body.scrollHeight), ` + settled + `)`)
+		off := `document.querySelector('` + view.card + ` [data-do="approve"]').disabled`
+		if got := p.await(`'' + ` + off); got != "true" {
+			t.Errorf("%s: got it enabled at the end of what was not seen", view.address)
+		}
+		p.await(`(scrollTo(0, 0), ` + settled + `)`)
+		p.await(`(scrollBy(0, innerHeight / 3), ` + settled + `.then(() => !` + off + `))`)
+		if view.card == ".cards .card" {
 			p.click("h1")
 			p.key("j", "a")
 			if d := agent.decision(); !d.Approved {
@@ -115,7 +124,7 @@ func TestThePageReadsOnAfterAnAnswerThatWasCut(t *testing.T) {
 	agent := h.joinAgent(t, "worker")
 	asked := givenTo(t, h, agent, "alice", "go on")
 	agent.report(asked, core.ToolCall{ID: "1", Name: "walk", Input: "{}"}, core.ApprovalRequested{ID: "1", Name: "walk", Input: "{}"})
-	p := b.open("/")
+	p := b.open("/#/waiting")
 	p.shows(".card h2", "worker wants to call walk")
 	if cut.Load() >= 0 {
 		t.Error("got no answer that was cut, want three")
@@ -171,11 +180,11 @@ func TestNoCardMovesUnderAHand(t *testing.T) {
 		id := fmt.Sprint("k", i)
 		agent.report(asked, core.ToolCall{ID: id, Name: id, Input: "{}"}, core.ApprovalRequested{ID: id, Name: id, Input: "{}"})
 	}
-	p := b.open("/")
+	p := b.open("/#/waiting")
 	p.shows(".card:nth-child(2) h2", "k1")
 	p.await(`(() => { const now = Date.now; window.later = 0; Date.now = () => now() + window.later; return true; })()`)
 	p.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": 5, "y": 5}, nil)
-	p.click(`.card [data-do="approve"]`)
+	p.click(`.card [data-do="approve"]:not([disabled])`)
 	if d := agent.decision(); d.ID != "k0" {
 		t.Errorf("got %+v, want the first", d)
 	}

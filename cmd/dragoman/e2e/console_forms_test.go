@@ -15,7 +15,7 @@ func TestAPersonFillsInAFormOnTheConsole(t *testing.T) {
 	b := newBrowser(t, h.url())
 	agent := h.joinAgent(t, "worker")
 	task := givenTo(t, h, agent, "alice", "plan")
-	p := b.open("/")
+	p := b.open("/#/waiting")
 	p.shows(".state", "Nothing waits for you.")
 	said := make(chan question.Outcome, 1)
 	asks := func(schema string) {

@@ -139,7 +139,10 @@ func TestTheConsoleShowsTheGoldenConversations(t *testing.T) {
 		last := l.Last().Body.Kind().String()
 		p.visit("/#/tasks/" + string(asked.ID()))
 		p.await(fmt.Sprintf(`document.querySelector('h1 code').textContent === %s && document.querySelector('.facts .is').textContent === %s && document.querySelector('.part.%s')`, plainJSON(asked.ID()), plainJSON(last), last))
-		if got := p.await(`'text: ' + [...document.querySelectorAll('.part.text .words')].map((e) => e.textContent).join('')`); got != "text: "+text.String() {
+		// Markdown has signs that are not seen, and breaks lines in its own way.
+		const words = `.replace(/[^\p{L}\p{N}]/gu, '')`
+		if got := p.await(fmt.Sprintf(`'text: ' + ([...document.querySelectorAll('.part.text .prose')].map((e) => e.innerText).join('')%s === %s%s)`, words, plainJSON(text.String()), words)); got != "text: true" {
+			got = p.await(`'text: ' + [...document.querySelectorAll('.part.text .prose')].map((e) => e.innerText).join('')`)
 			t.Errorf("%s: got the text %q, want %q", kinds.String(), got, text.String())
 		}
 		if got := p.await(`document.querySelectorAll('.part.tool').length + ' tools'`); got != fmt.Sprint(len(tools), " tools") {
@@ -155,8 +158,8 @@ func TestTheConsoleShowsTheGoldenConversations(t *testing.T) {
 	}
 	p.visit("/#/tasks")
 	p.shows(".state", fmt.Sprintf("%d tasks.", shown))
-	p.visit("/#/threads")
-	p.shows(".state", fmt.Sprintf("among the latest %d tasks", shown))
+	p.visit("/#/conversations")
+	p.await(fmt.Sprintf(`document.querySelectorAll('.talk-list li').length >= %d`, min(shown, 60)))
 	live.await(fmt.Sprintf(`document.querySelector('.state').textContent === (%d).toLocaleString('en') + ' of ' + (%d).toLocaleString('en') + ' events shown.'`, events, events))
 	t.Logf("%d shapes of tasks, %d events", shown, events)
 }

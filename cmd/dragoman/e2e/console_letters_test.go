@@ -20,7 +20,7 @@ func TestThePageShowsHiddenLettersAsTheTableSays(t *testing.T) {
 		t.Fatalf("got %d lines and %v, want the table", len(table), err)
 	}
 	h := newTestHub(t, nil)
-	p := newBrowser(t, h.url()).open("/")
+	p := newBrowser(t, h.url()).open("/#/waiting")
 	p.shows("h1", "Waiting")
 	for _, line := range table {
 		want := line.Page

@@ -25,9 +25,9 @@ func TestTheConsoleShowsANoticeAndHowToSendItAgain(t *testing.T) {
 	}
 	b := newBrowser(t, h.url())
 	p := b.open("/#/tasks/" + string(told.ID()))
-	p.shows(".talk", "notifies")
-	p.shows(".talk", "garden.rain")
-	p.shows(".talk", `"mm"`)
+	p.shows(".turn", "notifies")
+	p.shows(".turn", "garden.rain")
+	p.shows(".turn", `"mm"`)
 	p.call("Browser.grantPermissions", map[string]any{"origin": h.url(), "permissions": []string{"clipboardReadWrite", "clipboardSanitizedWrite"}}, nil)
 	p.call("Page.bringToFront", nil, nil)
 	p.click(".exports button:nth-of-type(3)")

@@ -63,6 +63,7 @@ func setStage(t *testing.T, h *testHub) *stage {
 		return sayAll(say, core.Text{Text: train + "\n" + sky}, core.Usage{Input: 512, Output: 64})
 	}, func(ask client.AskFunc) { planner = ask; close(joined) })
 	<-joined
+	s.joins(t, native.Dialect, core.Card{ID: "coder", Model: "claude-sonnet", Capabilities: []string{"code"}, MaxConcurrent: 2}, coder)
 
 	host := s.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "host"}, Dialect: native.Dialect})
 	t.Cleanup(func() { host.Close(nil) })
@@ -95,6 +96,9 @@ func setStage(t *testing.T, h *testHub) *stage {
 	s.await(t, "two ended")
 	s.thread = "lisbon"
 
+	ask("coder", "The parser takes an empty name. Can you mend it, and show me the test?", "parser")
+	s.await(t, "parser ended")
+
 	hello := ask("gardener", "How are the roses?", "garden")
 	s.gardener.nextTask()
 	s.gardener.report(hello, core.Text{Text: "They want water, and less of the north wind."}, core.Usage{Input: 120, Output: 18}, core.Done{})
@@ -112,6 +116,17 @@ func librarian(_ context.Context, _ core.Request, say func(core.Body) error) err
 	return sayAll(say, core.Thinking{Text: "the timetable of tonight"}, core.ToolCall{ID: "t1", Name: "timetable", Input: `{"from":"Madrid","to":"Lisbon"}`},
 		core.ToolResult{ID: "t1", Output: "21:43 daily, platform 5"}, core.Text{Text: "The night train to Lisbon leaves at 21:43."}, core.File{Name: "ticket.txt", MediaType: "text/plain", Data: []byte("Madrid, Lisbon, 21:43")},
 		core.Usage{Input: 1830, Output: 96, CacheRead: 1200})
+}
+
+// coder answers as coding agents do: with Markdown, and tools that look and change.
+func coder(_ context.Context, _ core.Request, say func(core.Body) error) error {
+	return sayAll(say, core.Thinking{Text: "where names are read"},
+		core.ToolCall{ID: "1", Name: "Bash", Input: `{"command":"grep -n 'func name' parser.go\ngo test ./parser","description":"Find where names are read"}`},
+		core.ToolResult{ID: "1", Output: "41:func name(s string) (string, error) {\n--- FAIL: TestName (0.00s)"},
+		core.ToolCall{ID: "2", Name: "Edit", Input: `{"file_path":"parser.go","old_string":"\tname := strings.TrimSpace(s)\n\treturn name, nil\n","new_string":"\tname := strings.TrimSpace(s)\n\tif name == \"\" {\n\t\treturn \"\", errEmpty\n\t}\n\treturn name, nil\n"}`},
+		core.ToolResult{ID: "2", Output: "The file parser.go has been updated."},
+		core.Text{Text: "It is mended: `name` **refuses an empty name** now.\n\n| input | before | now |\n|---|---|---|\n| `\"\"` | taken | `errEmpty` |\n| `\" a \"` | `a` | `a` |\n\nThe test:\n\n```go\nfunc TestAnEmptyNameIsRefused(t *testing.T) {\n\tif _, err := name(\"  \"); !errors.Is(err, errEmpty) {\n\t\tt.Errorf(\"got %v, want errEmpty\", err)\n\t}\n}\n```\n\n1. `go test ./parser` passes.\n2. Nothing else calls `name` with blanks.\n"},
+		core.Usage{Input: 5210, Output: 388, Model: "claude-sonnet"}, core.Done{})
 }
 
 // sayAll says one after the other. For a picture an agent takes its time, as agents do.

@@ -51,7 +51,7 @@ func TestAPersonDecidesOnTheConsole(t *testing.T) {
 	agent.report(first, core.Accepted{}, core.Text{Text: "I shall " + hostile}, core.ToolCall{ID: "k1", Name: "remove", Input: `{"path":"` + "/a\u202e" + `"}`},
 		core.ApprovalRequested{ID: "k1", Name: "remove", Input: `{"path":"` + "/a\u202e" + `"}`})
 
-	p := b.open("/")
+	p := b.open("/#/waiting")
 	p.await(`document.querySelector('#login').open`)
 	p.click("#token")
 	p.write("root")
@@ -61,7 +61,7 @@ func TestAPersonDecidesOnTheConsole(t *testing.T) {
 	p.shows(".card pre", "/a⟨U+202E⟩")
 	p.await(`document.title.startsWith('(1) Waiting')`)
 
-	p.click(`.card button[data-do="approve"]`)
+	p.click(`.card button[data-do="approve"]:not([disabled])`)
 	if d := agent.decision(); !d.Approved || d.By != "root" || d.InputSHA256 == "" {
 		t.Errorf("got %+v, want it approved by root with the checksum of its input", d)
 	}
@@ -109,7 +109,7 @@ func TestAPersonDecidesOnTheConsole(t *testing.T) {
 		t.Errorf("got %+v, want k4 denied, once it was put off no more", d)
 	}
 
-	p.key("2")
+	p.key("3")
 	p.shows("tbody th", "worker")
 	p.shows("tbody", "1 of 8")
 
@@ -162,7 +162,7 @@ func TestWhoMayLessSeesLess(t *testing.T) {
 	h := newTestHub(t, ruled(t, "- {who: alice, may: [see, ask], to: \"*\"}\n"))
 	b := newBrowser(t, h.url())
 	h.joinAgent(t, "worker")
-	p := b.open("/")
+	p := b.open("/#/waiting")
 	p.await(`document.querySelector('#login').open`)
 	p.click("#token")
 	p.write("wrong")
@@ -172,8 +172,8 @@ func TestWhoMayLessSeesLess(t *testing.T) {
 	p.write("bob")
 	p.key("Enter")
 	for _, view := range []struct{ key, selector, text string }{
-		{"1", ".state", "Nothing waits for you."}, {"2", ".state", "No agent is here that you may see."}, {"3", ".state", "See the tasks that you may read"},
-		{"4", ".state", "0 tasks."}, {"5", "h1", "Ask"}, {"6", ".state", "0 conversations"}, {"7", ".state", "usage is for operators"}, {"8", "main", "for those who may operate it"},
+		{"1", ".side .state", "No conversation yet."}, {"2", ".state", "Nothing waits for you."}, {"3", ".state", "No agent is here that you may see."},
+		{"4", ".state", "0 tasks."}, {"5", ".state", "See the tasks that you may read"}, {"6", ".state", "usage is for operators"}, {"7", "main", "for those who may operate it"},
 	} {
 		p.click("h1")
 		p.key(view.key)
@@ -189,7 +189,7 @@ func TestThePageAsksAgainWhenAJWTExpires(t *testing.T) {
 		c.Auth.JWT = config.Issuers{{Issuer: idp.url, Audience: "dragoman", JWKS: idp.url + "/keys"}}
 	})
 	b := newBrowser(t, h.url())
-	p := b.open("/")
+	p := b.open("/#/waiting")
 	enter := func(life time.Duration) {
 		p.await(`document.querySelector('#login').open`)
 		p.click("#token")
@@ -201,7 +201,7 @@ func TestThePageAsksAgainWhenAJWTExpires(t *testing.T) {
 	p.shows("#login-why", "expired")
 	enter(time.Hour)
 	p.click("h1")
-	p.key("8")
+	p.key("7")
 	p.shows(".facts", "Running")
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -25,19 +26,22 @@ func TestAPersonAsksSteersAndStopsOnTheConsole(t *testing.T) {
 	h := newTestHub(t, nil)
 	b := newBrowser(t, h.url())
 	agent := h.joinAgent(t, "worker")
-	p := b.open("/#/ask?to=worker")
+	p := b.open("/#/new?to=worker")
+	p.await(`document.querySelector('#to').value === 'worker'`)
 	p.click("#words")
 	p.write("dig a hole")
-	p.click(".ask button")
+	p.key("Enter")
 	task := agent.nextTask()
 	agent.report(task, core.Accepted{}, core.Text{Text: "I dig"})
-	p.await(`location.hash === '#/tasks/` + string(task.ID()) + `'`)
+	p.await(`location.hash === '#/conversations/` + string(task.Thread()) + `'`)
 	p.shows(".part.opened", "dig a hole")
 	p.shows(".part.text", "I dig")
+	p.shows(".working", "worker · ")
+	p.shows(".talk-list a[aria-current]", "dig a hole")
 
-	p.click(".steering input")
+	p.click("#words")
 	p.write("deeper")
-	p.key("Enter")
+	p.click(`button[data-do="tell"]`)
 	var told core.Injected
 	for _, e := range agent.next(func(b corehub.Batch) bool { return has[core.Injected](b) }).Events {
 		if i, ok := e.Body.(core.Injected); ok {
@@ -49,6 +53,7 @@ func TestAPersonAsksSteersAndStopsOnTheConsole(t *testing.T) {
 	}
 	agent.report(task, core.InjectionAnswered{ID: told.ID, Accepted: true})
 	p.shows(".note", "The agent took it.")
+	p.shows(".part.injected", "deeper")
 
 	p.click(`button[data-do="cancel"]`)
 	agent.next(func(b corehub.Batch) bool { return has[core.CancelRequested](b) })
@@ -59,11 +64,21 @@ func TestAPersonAsksSteersAndStopsOnTheConsole(t *testing.T) {
 	if r := again.Request(); r.Content != "dig a hole" || again.Thread() != task.Thread() {
 		t.Errorf("asked again: got %q in %s, want what was asked in %s", r.Content, again.Thread(), task.Thread())
 	}
-	p.await(`location.hash === '#/tasks/` + string(again.ID()) + `'`)
 	agent.report(again, core.Done{Text: "a hole"})
-	p.shows(".part.done", "a hole")
-	p.click(".after button")
-	p.await(`document.querySelector('#thread').value !== '' && document.querySelector('#to').value === 'worker'`)
+	p.shows(".turns li:last-child .part.done", "a hole")
+
+	// What follows goes to the same agent, in the same conversation.
+	p.click("#words")
+	p.write("and now?")
+	p.key("Enter")
+	next := agent.nextTask()
+	if next.Thread() != task.Thread() {
+		t.Errorf("got a question in %s, want it in %s", next.Thread(), task.Thread())
+	}
+	agent.report(next, core.Failed{Fault: core.NewFault(core.CodeInternal, "the spade broke")})
+	p.shows(".turns li:last-child .part.failed", "the spade broke")
+	p.click(`.turns li:last-child button[data-do="elsewhere"]`)
+	p.await(`document.activeElement.id === 'to' && document.querySelector('#words').value === 'and now?'`)
 }
 
 // What an agent has announced is offered for one question, and nothing else is.
@@ -79,14 +94,15 @@ func TestAPersonSetsAnAgentForOneQuestion(t *testing.T) {
 			"modes": json.RawMessage(`{"currentModeId":"auto","availableModes":[{"id":"auto","name":"Auto"},{"id":"plan","name":"Plan"}]}`),
 		}
 	})
-	p := b.open("/#/ask?to=coder")
-	p.await(`document.querySelectorAll('.ask select').length === 3`)
+	p := b.open("/#/new?to=coder")
+	p.await(`document.querySelectorAll('.options select').length === 3`)
+	p.click(".options summary")
 	p.await(`[...document.querySelectorAll('#option-mode option')].map((o) => o.textContent).join() === 'as it is: auto,Auto,Plan'`)
 	p.await(`(document.querySelector('#option-mode').value = 'plan', document.querySelector('#option-web').value = 'true', true)`)
-	p.shows(".ask label", "<b>Web</b>")
+	p.shows(".options label", "<b>Web</b>")
 	p.click("#words")
 	p.write("how would you do it?")
-	p.click(".ask button")
+	p.key("Enter")
 	task := agent.nextTask()
 	if got := task.Request().Options; len(got) != 2 || got["mode"] != "plan" || got["web"] != "true" {
 		t.Errorf("got the options %v, want mode and web", got)
@@ -104,14 +120,14 @@ func TestAPersonAnswersAQuestionOnTheConsole(t *testing.T) {
 	agent.CallTool("alone", "ask_user", json.RawMessage(`{"question":"Is anybody here?"}`))
 	agent.next(func(b corehub.Batch) bool { return b.Tool != nil && b.Tool.Call == "alone" && b.Tool.Fault != nil })
 
-	p := b.open("/")
+	p := b.open("/#/waiting")
 	p.shows(".state", "Nothing waits for you.")
 	other := b.open("/#/hub")
 	other.shows(".facts", "Running")
 	agent.CallTool("q", "ask_user", json.RawMessage(`{"question":"When, `+strings.ReplaceAll(hostile, `"`, `\"`)+`?","options":[{"label":"Friday"},{"label":"Sunday","description":"late"}]}`))
 	p.shows(".card legend", "When, "+hostile)
 	other.await(`document.querySelector('#badge').textContent === '1'`)
-	if got := other.nameOf("#views a"); got != "Waiting, 1" {
+	if got := other.nameOf("#views a[data-view=waiting]"); got != "Waiting, 1" {
 		t.Errorf("the link with the badge is read as %q, want Waiting, 1", got)
 	}
 	p.click(`.card input[value="Sunday"]`)
@@ -144,9 +160,8 @@ func TestTheConsoleNamesQueuesAndConversationsAsPeopleDo(t *testing.T) {
 		p.await(`[...document.querySelectorAll('.agents th, .agents dt')].some((e) => e.textContent === 'Queued')`)
 		p.await(`![...document.querySelectorAll('.agents th, .agents dt')].some((e) => /Wait/.test(e.textContent))`)
 	}
-	p.visit("/#/threads")
-	p.shows("tbody a", string(names[1]))
-	p.await(`[...document.querySelectorAll('tbody a')].some((e) => /^[0-9a-f]{4}…[0-9a-f]{6}$/.test(e.textContent))`)
+	p.visit("/#/conversations/" + url.PathEscape(string(names[1])))
+	p.shows(".pane .opened", "plan")
 }
 
 // A pi client asks a Coven agent: the page has both sides, and says what became of each frame.
@@ -234,8 +249,9 @@ func (s *stage) views() []stageView {
 	crossed := "tasks/" + s.crossed
 	return []stageView{
 		{"waiting", "waiting", ".card legend"}, {"agents", "agents", "tbody tr:nth-child(5)"}, {"agent", "agents/librarian", "dd"}, {"live", "live", ".row:nth-child(9)"}, {"tasks", "tasks", ".row:nth-child(6)"},
-		{"conversation", "tasks/" + string(s.waits.ID()), ".part.tool"}, {"timeline", "tasks/" + s.planned + "/timeline", "svg .bar:nth-of-type(5)"}, {"events", crossed + "/events", ".row"}, {"frames", crossed + "/frames", ".cell.right .frame mark"},
-		{"ask", "ask?to=librarian", "form"}, {"threads", "threads", "tbody tr"}, {"thread", "threads/" + s.thread, ".part"}, {"usage", "usage", "tbody tr"}, {"hub", "hub", ".facts dd"}, {"nowhere", "nowhere", "h1"},
+		{"conversation", "conversations/parser", ".prose table"}, {"decision", "conversations/garden", ".card legend"}, {"several", "several/" + s.crossed + "/" + s.planned, ".column .prose"}, {"new", "new?to=librarian", "#to option"},
+		{"task", "tasks/" + string(s.waits.ID()), ".part.tool"}, {"timeline", "tasks/" + s.planned + "/timeline", "svg .bar:nth-of-type(5)"}, {"events", crossed + "/events", ".row"}, {"frames", crossed + "/frames", ".cell.right .frame mark"},
+		{"thread", "conversations/" + s.thread, ".part.failed"}, {"usage", "usage", "tbody tr"}, {"hub", "hub", ".facts dd"}, {"nowhere", "nowhere", "h1"},
 	}
 }
 
@@ -440,8 +456,8 @@ func TestTheConsoleReadsATaskOf60MiB(t *testing.T) {
 	t.Logf("read within %.1f s", time.Since(began).Seconds())
 	p.shows(".state", "events are listed without their bodies")
 	p.click(".part.text button")
-	p.await(`document.querySelector('.part.text .words').textContent.length === 400000`)
+	p.await(`document.querySelector('.part.text .prose').textContent.length >= 400000`)
 	p.click("h1")
-	p.key("2")
+	p.key("3")
 	p.shows("tbody th", "worker")
 }

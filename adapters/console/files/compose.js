@@ -1,0 +1,215 @@
+// The box to write in: a question to an agent, in a conversation or as the first of a new one, or to several agents.
+
+import { h, short } from './dom.js';
+import { Refusal, post, segment } from './api.js';
+import { visible } from './letters.js';
+import { optionFields } from './options.js';
+
+const SEVERAL = 4; // agents that are asked at once
+const FILES = 16 << 20; // bytes together, as the hub takes them
+const OTHER = '\u0000';
+
+/** What was written and not yet sent, by address. @type {Map<string, string>} */
+const drafts = new Map();
+
+/**
+ * What is asked where: thread is the conversation, without it a new one begins; branch the task after which a new one
+ * goes on; first whether several agents may be asked; running what can be told more, or stopped.
+ * @typedef {{thread?: string, branch?: string, to?: string, first?: boolean, running?: () => import('./turn.js').Turn|undefined, sent: (asked: {id: string, thread: string, to: string}[]) => void}} Place
+ */
+
+export class Compose {
+  /** @param {Place} o */
+  constructor(o) {
+    this.o = o;
+    /** What was shown last of the agents, and of what one can be set to. */
+    this.known = '';
+    this.offered = '';
+    /** @type {any[]} */
+    this.agents = [];
+    this.wanted = o.to ?? '';
+    /** Whether somebody picked the agent. */
+    this.byHand = false;
+    this.note = h('p', { class: 'note', role: 'status' });
+    const key = o.thread ?? (o.branch ? 'branch ' + o.branch : '');
+    this.words = /** @type {HTMLTextAreaElement} */ (h('textarea', {
+      id: 'words', rows: 2, required: true, 'aria-label': 'What to ask', placeholder: 'Ask something. Enter sends, Shift+Enter begins a line.',
+      input: () => drafts.set(key, this.words.value),
+      keydown: (/** @type {KeyboardEvent} */ e) => {
+        if (e.key !== 'Enter' || e.shiftKey || e.isComposing) return;
+        e.preventDefault();
+        this.form.requestSubmit();
+      },
+    }));
+    this.words.value = drafts.get(key) ?? '';
+    this.key = key;
+    this.pick = /** @type {HTMLSelectElement} */ (h('select', { id: 'to', change: () => { this.wanted = this.pick.value; this.byHand = true; this.offer(); } }));
+    this.address = /** @type {HTMLInputElement} */ (h('input', { id: 'address', 'aria-label': 'Address', autocomplete: 'off', placeholder: 'claude,codex or capability:review or *', hidden: true }));
+    this.boxes = h('div', { class: 'several' });
+    this.several = h('details', { class: 'ask-several', hidden: !o.first, toggle: () => this.offer() }, h('summary', {}, 'Ask several'), h('fieldset', {}, h('legend', {}, 'Up to ' + SEVERAL + ', whose answers stand side by side'), this.boxes));
+    this.attached = h('span', { class: 'hint' });
+    this.files = /** @type {HTMLInputElement} */ (h('input', { type: 'file', multiple: true, class: 'unseen', change: () => {
+      this.attached.textContent = [...(this.files.files ?? [])].map((f) => visible(f.name)).join(', ');
+    } }));
+    this.options = h('details', { class: 'options', hidden: true }, h('summary', {}, 'Settings for this question'));
+    this.chosen = optionFields(undefined).chosen;
+    this.send = h('button', { type: 'submit', class: 'yes' }, 'Send');
+    this.tell = h('button', { type: 'button', hidden: true, 'data-do': 'tell', title: 'The agent gets it while it works', click: () => this.steer() }, 'Tell it now');
+    this.stop = h('button', { type: 'button', class: 'no', hidden: true, 'data-do': 'cancel', click: () => this.cancel() }, 'Stop');
+    this.hint = h('span', { class: 'hint' });
+    this.form = /** @type {HTMLFormElement} */ (h('form', { class: 'compose', 'aria-label': 'Ask', submit: (/** @type {Event} */ e) => { e.preventDefault(); this.ask(); } },
+      this.words,
+      h('div', { class: 'act' }, h('label', { for: 'to' }, 'To'), this.pick, this.address, this.send, this.tell, this.stop, h('label', { class: 'attach button' }, 'Attach files', this.files), this.attached, this.hint),
+      this.options, this.several, this.note));
+    this.element = this.form;
+  }
+
+  /** The agents that are here, as they are now. @param {any[]} agents */
+  know(agents) {
+    this.agents = agents.filter((a) => !a.child || a.child.state !== 'failed');
+    const ids = JSON.stringify(this.agents.map((a) => [a.id, a.load?.state]));
+    if (ids === this.known) return;
+    this.known = ids;
+    const all = [...new Set([...this.agents.map((a) => a.id), ...(this.wanted && this.wanted !== OTHER ? [this.wanted] : [])])];
+    if (document.activeElement !== this.pick) {
+      this.pick.replaceChildren(...all.map((id) => {
+        const a = this.agents.find((x) => x.id === id);
+        return h('option', { value: id }, visible(id) + (a?.load?.state && a.load.state !== 'idle' ? ' (' + a.load.state + ')' : a || id === '*' ? '' : ' (not here)'));
+      }), ...(all.includes('*') ? [] : [h('option', { value: '*' }, 'any that is free')]), h('option', { value: OTHER }, 'another address…'));
+      if (!this.wanted) this.wanted = this.pick.value;
+      this.pick.value = this.wanted;
+    }
+    const checked = new Set(this.picked());
+    this.boxes.replaceChildren(...this.agents.map((a) => h('label', { class: 'option' }, h('input', { type: 'checkbox', value: a.id, checked: checked.has(a.id), change: () => this.offer() }), ' ', visible(a.id))));
+    this.offer();
+  }
+
+  /** @returns {string[]} the agents that are ticked */
+  picked() {
+    return [...this.boxes.querySelectorAll('input')].filter((b) => b.checked).map((b) => b.value);
+  }
+
+  /** @returns {string[]} whom it goes to */
+  to() {
+    const several = this.several.hasAttribute('open') ? this.picked() : [];
+    if (several.length) return several;
+    return [this.wanted === OTHER ? this.address.value.trim() : this.wanted].filter(Boolean);
+  }
+
+  /** Shows what fits the agent that is chosen, and what runs. */
+  offer() {
+    this.address.hidden = this.wanted !== OTHER;
+    const several = this.several.hasAttribute('open') ? this.picked() : [];
+    for (const b of this.boxes.querySelectorAll('input')) b.disabled = !b.checked && several.length >= SEVERAL;
+    this.pick.disabled = several.length > 0;
+    const { fields, chosen } = optionFields(several.length ? undefined : this.agents.find((a) => a.id === this.wanted)?.metadata);
+    const ids = fields.map((f) => f.id || f.getAttribute('for')).join();
+    if (ids !== this.offered) {
+      this.offered = ids;
+      this.chosen = chosen;
+      this.options.hidden = !fields.length;
+      this.options.replaceChildren(h('summary', {}, 'Settings for this question'), ...fields);
+    }
+    const turn = this.o.running?.(), agent = this.agents.find((a) => a.id === turn?.model.agent);
+    this.stop.hidden = !turn;
+    this.tell.hidden = !turn || !(agent?.features ?? []).includes('injection');
+    const last = this.o.to ?? '';
+    this.send.textContent = several.length > 1 ? 'Ask ' + several.length : 'Send';
+    this.hint.textContent = this.o.thread && last && this.wanted && this.wanted !== last && this.wanted !== OTHER ? visible(this.wanted) + ' goes on with the conversation so far.' :
+      turn && !this.stop.hidden ? 'What you send now comes after this turn.' : '';
+  }
+
+  /** The agent of the conversation, unless another one was picked. @param {string} agent */
+  last(agent) {
+    if (!agent || agent === this.o.to) return;
+    if (!this.byHand) this.wanted = agent;
+    this.o.to = agent;
+    this.known = '';
+    this.know(this.agents);
+  }
+
+  async attachments() {
+    const all = [...(this.files.files ?? [])];
+    if (all.reduce((n, f) => n + f.size, 0) > FILES * 3 / 4) throw new Refusal(413, 'too_large', 'the files have more than 12 MiB together');
+    return Promise.all(all.map(async (f) => ({ name: f.name, ...(f.type ? { media_type: f.type } : {}), data: await base64(f) })));
+  }
+
+  async ask() {
+    const to = this.to();
+    if (!to.length) {
+      this.note.textContent = 'No agent is here to ask: name one, or add one (see Agents).';
+      return;
+    }
+    this.send.setAttribute('disabled', '');
+    this.note.textContent = 'Sending…';
+    try {
+      const files = await this.attachments();
+      const body = { content: this.words.value, ...(files.length ? { attachments: files } : {}) };
+      const asked = await Promise.all(to.map(async (one) => ({
+        ...await post('/v1/tasks', { ...body, to: one, ...(to.length === 1 ? { options: this.chosen() } : {}), ...(this.o.thread ? { thread: this.o.thread } : {}), ...(this.o.branch ? { branch: this.o.branch } : {}) }), to: one,
+      })));
+      this.words.value = '';
+      this.files.value = '';
+      this.attached.textContent = '';
+      this.byHand = false;
+      drafts.delete(this.key);
+      this.note.textContent = '';
+      this.o.sent(asked);
+    } catch (e) {
+      if (!(e instanceof Refusal)) throw e;
+      this.note.textContent = 'Refused: ' + e.message;
+    } finally {
+      this.send.removeAttribute('disabled');
+    }
+  }
+
+  /** Puts words into the box, where it is empty, and asks to whom they go. @param {string} words */
+  elsewhere(words) {
+    if (!this.words.value) this.words.value = words;
+    this.pick.focus();
+  }
+
+  /** Tells the agent what is written, while it works. */
+  async steer() {
+    const turn = this.o.running?.();
+    if (!turn || !this.words.value) return;
+    await this.act(async () => {
+      const r = await post('/v1/tasks/' + segment(turn.id) + '/inject?wait=true', { content: this.words.value });
+      if (r.accepted === false) return 'The agent refused it' + (r.reason ? ': ' + visible(short(r.reason, 300)) : '.');
+      this.words.value = '';
+      drafts.delete(this.key);
+      return r.accepted ? 'The agent took it.' : 'The turn ended first.';
+    });
+  }
+
+  async cancel() {
+    const turn = this.o.running?.();
+    if (turn) {
+      await this.act(async () => {
+        await post('/v1/tasks/' + segment(turn.id) + '/cancel', {});
+        return 'The agent was told to stop.';
+      });
+    }
+  }
+
+  /** @param {() => Promise<string>} what */
+  async act(what) {
+    this.note.textContent = 'Sending…';
+    try {
+      this.note.textContent = await what();
+    } catch (e) {
+      if (!(e instanceof Refusal)) throw e;
+      this.note.textContent = 'Refused: ' + e.message;
+    }
+  }
+}
+
+/** @param {File} f @returns {Promise<string>} */
+function base64(f) {
+  return new Promise((done, failed) => {
+    const r = new FileReader();
+    r.addEventListener('load', () => done(String(r.result).replace(/^[^,]*,/, '')));
+    r.addEventListener('error', () => failed(new Refusal(0, 'unreadable', 'the file ' + f.name + ' cannot be read')));
+    r.readAsDataURL(f);
+  });
+}
