@@ -11,6 +11,9 @@ type Request struct {
 	To     Address `json:"to"`
 	// Thread is the conversation that the request belongs to; "" begins one.
 	Thread ThreadID `json:"thread,omitempty"`
+	// Branch is the task that the conversation branched from: History begins with its turns up to that task, and they
+	// become the first of this conversation. Only the hub says so.
+	Branch TaskID `json:"branch,omitempty"`
 	// Content is the question or the task as text.
 	Content string `json:"content"`
 	// Data is structured content: any JSON value, or nothing.
@@ -108,6 +111,8 @@ type Turn struct {
 	Files []File `json:"-"`
 	// From is the principal that asked. It is not sent to peers.
 	From string `json:"-"`
+	// Earlier says that it was said in the conversation from which this one branched: no agent knows it from this one.
+	Earlier bool `json:"-"`
 	// Written caches the turn as a dialect writes it; nil caches nothing. It is not sent.
 	Written *Written `json:"-"`
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
@@ -12,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // conversation is a session of the editor: a thread that this connection shows.
@@ -21,7 +23,7 @@ type conversation struct {
 	place place                 // where the editor works; guarded by connection.mu
 	open  map[*prompt]struct{}  // its prompts without an end; guarded by connection.mu
 	turns map[core.TaskID]*turn // what is being shown; the pump's own
-	seed  []core.Turn           // what was said before it was forked; set before its first prompt
+	fork  core.TaskID           // the last task of the session that it was forked from, until a turn is done; guarded by connection.mu
 	chosen
 }
 
@@ -37,9 +39,6 @@ const sessionPrefix = "editor-"
 
 // mostConversations is how many sessions a connection may have open.
 const mostConversations = 1024
-
-// mostSeeds bounds what the forked sessions of a connection remember of others, in bytes.
-const mostSeeds = 8 << 20
 
 // newSession begins a session.
 func (c *connection) newSession(ctx context.Context, id json.RawMessage, params strictjson.Value) *jsonrpc.Error {
@@ -72,23 +71,16 @@ func (c *connection) forkSession(_ context.Context, id json.RawMessage, params s
 		if err != nil {
 			return c.refuse(ctx, id, errorOf(err))
 		}
-		seed, size := c.hub.Turns(ctx, c.opts.Principal, from), 0
-		for i := range seed {
-			seed[i].Task, seed[i].Written = "", nil // of another thread
-			size += seed[i].Size()
-		}
-		c.mu.Lock()
-		full := c.seeds+size > mostSeeds
-		c.mu.Unlock()
-		if full {
-			return c.refuse(ctx, id, errorOf(core.NewFault(core.CodeOverloaded, "the forked sessions of the connection remember %d bytes: close one with session/close", mostSeeds)))
+		fork, err := c.lastOf(ctx, from)
+		if err != nil {
+			return c.refuse(ctx, id, errorOf(err))
 		}
 		conv, fault := c.show(core.ThreadID(sessionPrefix+core.NewID()), place{p.CWD, p.AdditionalDirectories})
 		if fault != nil {
 			return c.refuse(ctx, id, fault)
 		}
 		c.mu.Lock()
-		conv.seed, c.seeds = seed, c.seeds+size
+		conv.fork = fork
 		if old := c.conversations[from]; old != nil {
 			conv.chosen = chosen{old.offer.Clone(), maps.Clone(old.set)}
 		}
@@ -147,9 +139,6 @@ func (c *connection) closeSession(ctx context.Context, id json.RawMessage, param
 	c.self.UnwatchQuestions(conv)
 	c.mu.Lock()
 	delete(c.conversations, conv.id)
-	for _, turn := range conv.seed {
-		c.seeds -= turn.Size()
-	}
 	c.mu.Unlock()
 	c.reply(ctx, id, struct{}{})
 	return nil
@@ -170,6 +159,31 @@ func (c *connection) exists(ctx context.Context, id core.ThreadID) (bool, error)
 	}
 	turns, err := c.hub.LatestTurns(ctx, c.opts.Principal, id, 1)
 	return len(turns) > 0, err
+}
+
+// mostRunning is how many tasks of a session may run when it is forked, so that the last one that has ended is found.
+const mostRunning = 16
+
+// lastOf returns the last task of a session that has ended, or of a session that is a fork without a turn, the one that it
+// was forked from; "" if there is none.
+func (c *connection) lastOf(ctx context.Context, id core.ThreadID) (core.TaskID, error) {
+	tasks, err := c.hub.LatestTurns(ctx, c.opts.Principal, id, mostRunning)
+	for _, t := range slices.Backward(tasks) {
+		if t.State() == task.Ended {
+			return t.ID(), err
+		}
+	}
+	if conv := c.conversation(id); conv != nil {
+		return conv.forked(), err
+	}
+	return "", err
+}
+
+// forked returns the task from which the next prompt branches; "" for none.
+func (conv *conversation) forked() core.TaskID {
+	conv.c.mu.Lock()
+	defer conv.c.mu.Unlock()
+	return conv.fork
 }
 
 // turnOf returns the turn that a batch belongs to, and its session. The turn is nil if the

@@ -147,37 +147,6 @@ func TestAnEditorIsToldWhatTheAgentOffersOnceThatIsKnown(t *testing.T) {
 	})
 }
 
-func TestWhatForksRememberIsBounded(t *testing.T) {
-	withHub(t, func(s *setup) {
-		c, session := s.begun(editor.Options{}, none)
-		c.prompt(2, session, "say much")
-		task := s.assigned()
-		s.say(task, core.Text{Text: strings.Repeat("x", 200<<10)}, core.Done{})
-		for c.receive().at("result") == nil {
-		}
-		fork := func() message {
-			c.send(`{"jsonrpc":"2.0","id":3,"method":"session/fork","params":{"sessionId":%q,"cwd":"/b","mcpServers":[]}}`, session)
-			return c.receive()
-		}
-		last := ""
-		for n := 0; ; n++ {
-			m := fork()
-			if m.at("error") != nil {
-				if n < 10 || n > 100 || !strings.Contains(m.text("error", "message"), "close one") {
-					t.Errorf("got %s after %d forks, want some and then none", m.raw, n)
-				}
-				break
-			}
-			last = m.text("result", "sessionId")
-		}
-		c.send(`{"jsonrpc":"2.0","id":4,"method":"session/close","params":{"sessionId":%q}}`, last)
-		c.receive()
-		if m := fork(); m.at("error") != nil {
-			t.Errorf("got %s once one was closed, want another", m.raw)
-		}
-	})
-}
-
 func TestAForkKnowsWhatWasSaidBefore(t *testing.T) {
 	withHub(t, func(s *setup) {
 		s.announces(map[string]string{"modes": modes})
@@ -202,15 +171,30 @@ func TestAForkKnowsWhatWasSaidBefore(t *testing.T) {
 
 		c.prompt(6, fork, "which word?")
 		task = s.assigned()
-		r := task.Request()
-		var said []string
-		for _, turn := range r.History {
-			said = append(said, turn.Role.String()+": "+turn.Text)
+		knows := func(want ...string) {
+			t.Helper()
+			r := task.Request()
+			var said []string
+			for _, turn := range r.History {
+				said = append(said, turn.Role.String()+": "+turn.Text)
+			}
+			if diff := cmp.Diff(want, said); diff != "" || r.Thread != core.ThreadID(fork) || r.Options["mode"] != "default" {
+				t.Errorf("thread %s, options %v, history (-want +got):\n%s", r.Thread, r.Options, diff)
+			}
 		}
-		if diff := cmp.Diff([]string{"user: the word is tree", "assistant: noted"}, said); diff != "" || r.Thread != core.ThreadID(fork) || r.Options["mode"] != "default" {
-			t.Errorf("thread %s, options %v, history (-want +got):\n%s", r.Thread, r.Options, diff)
-		}
+		knows("user: the word is tree", "assistant: noted")
+		s.say(task, core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")})
+		c.receive()
+		c.prompt(7, fork, "which word?")
+		task = s.assigned()
+		knows("user: the word is tree", "assistant: noted")
+		s.say(task, core.Text{Text: "tree"}, core.Done{})
+		c.want(chunk("agent_message_chunk", "tree"), ended(7, "end_turn"))
+
+		c.prompt(8, fork, "and before?")
+		task = s.assigned()
+		knows("user: the word is tree", "assistant: noted", "user: which word?", "assistant: tree")
 		s.say(task, core.Done{})
-		c.want(ended(6, "end_turn"))
+		c.want(ended(8, "end_turn"))
 	})
 }

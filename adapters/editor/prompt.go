@@ -29,13 +29,13 @@ func (c *connection) prompt(_ context.Context, id json.RawMessage, params strict
 		return fault
 	}
 	p, session := &prompt{id: id}, core.ThreadID(r.SessionID)
-	if conv := c.conversation(session); conv != nil {
+	if conv := c.conversation(session); conv != nil && conv.forked() == "" {
 		conv.begin(p)
-		return c.ask(p, r, params)
+		return c.ask(p, r, hub.Branch{}, params)
 	}
 	c.await(p, session)
 	fault = c.queue(func(ctx context.Context) error {
-		conv, fault := c.reopen(ctx, session)
+		conv, branch, fault := c.reopen(ctx, session)
 		if fault != nil {
 			c.forget(p)
 			return c.refuse(ctx, id, fault)
@@ -44,7 +44,7 @@ func (c *connection) prompt(_ context.Context, id json.RawMessage, params strict
 			p.end()
 			return c.answer(ctx, id, strictjson.Encode(wire.PromptResponse{StopReason: wire.StopCancelled}))
 		}
-		if fault := c.ask(p, r, params); fault != nil {
+		if fault := c.ask(p, r, branch, params); fault != nil {
 			return c.refuse(ctx, id, fault)
 		}
 		return nil
@@ -63,17 +63,32 @@ func (c *connection) queue(j job) *jsonrpc.Error {
 	return errorOf(core.NewFault(core.CodeOverloaded, "%d requests wait already: wait for an answer", mostJobs))
 }
 
-// reopen opens a session of an earlier connection, of which this one has not been told.
-func (c *connection) reopen(ctx context.Context, id core.ThreadID) (*conversation, *jsonrpc.Error) {
+// reopen returns a session with the turns that it was forked with, as long as it has none of its own. It opens one of an
+// earlier connection, of which this one has not been told.
+func (c *connection) reopen(ctx context.Context, id core.ThreadID) (*conversation, hub.Branch, *jsonrpc.Error) {
 	if conv := c.conversation(id); conv != nil {
-		return conv, nil
+		branch, err := c.branch(ctx, conv)
+		if err != nil {
+			return nil, branch, errorOf(err)
+		}
+		return conv, branch, nil
 	}
 	if here, err := c.exists(ctx, id); err != nil {
-		return nil, errorOf(err)
+		return nil, hub.Branch{}, errorOf(err)
 	} else if !here {
-		return nil, unknownSession(string(id))
+		return nil, hub.Branch{}, unknownSession(string(id))
 	}
-	return c.show(id, place{})
+	conv, fault := c.show(id, place{})
+	return conv, hub.Branch{}, fault
+}
+
+// branch returns the turns that a session was forked with, as long as it has none of its own.
+func (c *connection) branch(ctx context.Context, conv *conversation) (hub.Branch, error) {
+	from := conv.forked()
+	if from == "" {
+		return hub.Branch{}, nil
+	}
+	return c.hub.Branch(ctx, c.opts.Principal, from)
 }
 
 // await keeps a prompt whose session is not open yet, so that the editor can cancel it.
@@ -109,14 +124,14 @@ func (p *prompt) end() (cancelled bool) {
 }
 
 // ask opens the task of a prompt.
-func (c *connection) ask(p *prompt, r wire.PromptRequest, params strictjson.Value) *jsonrpc.Error {
+func (c *connection) ask(p *prompt, r wire.PromptRequest, branch hub.Branch, params strictjson.Value) *jsonrpc.Error {
 	req, err := requestOf(r.Prompt)
 	if err != nil {
 		p.end()
 		return errorOf(err)
 	}
 	req.Intent, req.To, req.Thread = core.IntentAsk, c.opts.Agent, p.conv.id
-	cancelled, err := c.openTask(p, req, params)
+	cancelled, err := c.openTask(p, req, branch, params)
 	if err != nil {
 		return errorOf(err)
 	}
@@ -128,13 +143,13 @@ func (c *connection) ask(p *prompt, r wire.PromptRequest, params strictjson.Valu
 
 // openTask opens the task of a prompt, and reports whether the editor has cancelled it already.
 // The pump, which takes the lock, sends nothing of the task before.
-func (c *connection) openTask(p *prompt, req core.Request, params strictjson.Value) (cancelled bool, err error) {
+func (c *connection) openTask(p *prompt, req core.Request, branch hub.Branch, params strictjson.Value) (cancelled bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	req.Foreign = c.foreignOf(p.conv, params)
-	req.Options, req.History = p.conv.set, p.conv.seed
+	req.Options = p.conv.set
 	p.heard = p.conv.offer.Clone()
-	t, err := c.self.Open(req, hub.OpenOptions{Tag: p, MinHops: wire.HopsOf(params), Trace: wire.TraceOf(params)})
+	t, err := c.self.Open(req, hub.OpenOptions{Tag: p, Branch: branch, MinHops: wire.HopsOf(params), Trace: wire.TraceOf(params)})
 	if err != nil {
 		delete(p.conv.open, p)
 		return false, err
@@ -194,6 +209,13 @@ func (c *connection) cancelTasks(tasks []core.TaskID) {
 	}
 }
 
+// settle notes that the session has a turn of its own: the hub has those that it was forked with.
+func (conv *conversation) settle() {
+	conv.c.mu.Lock()
+	defer conv.c.mu.Unlock()
+	conv.fork = ""
+}
+
 // finish answers a prompt with the end of its task.
 func (t *turn) finish(ctx context.Context, e core.Event) error {
 	c, p := t.conv.c, t.prompt
@@ -218,6 +240,7 @@ func (t *turn) finish(ctx context.Context, e core.Event) error {
 	case core.Cancelled:
 		result.StopReason = wire.StopCancelled
 	case core.Done:
+		t.conv.settle()
 		if b.Truncated {
 			result.StopReason = wire.StopMaxTokens
 		}

@@ -60,7 +60,6 @@ type connection struct {
 	compaction    bool                // and how they make their context shorter
 	booleans      bool                // its options may be booleans
 	card          said                // by the agent of the connection
-	seeds         int                 // bytes of what was said before its sessions were forked
 	open          map[string]struct{} // ids of its requests without an answer
 	conversations map[core.ThreadID]*conversation
 	waiting       map[*prompt]core.ThreadID // prompts whose session the pump has to open first

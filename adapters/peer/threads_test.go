@@ -104,6 +104,40 @@ func TestAThreadIsOneAtAllHubs(t *testing.T) {
 	})
 }
 
+func TestABranchIsOneAtAllHubs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		bob, cyd := w.join("b", core.Card{ID: "bob"}), w.join("c", core.Card{ID: "cyd"})
+		asker := w.person("a")
+		first := w.talk(asker, bob, "bob", "talk", "one?", "1")
+		w.talk(asker, bob, "bob", "talk", "two?", "2")
+		branch, err := w.hubs["a"].Branch(t.Context(), core.Principal{ID: "ann"}, first.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := asker.Open(core.Request{To: core.ToAgent("cyd"), Content: "else?"}, hub.OpenOptions{Branch: branch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := assigned(t, cyd)
+		if got := said(got.Request().History); got != "one?, 1" {
+			t.Errorf("got the history %q, want that up to the task", got)
+		}
+		if err := cyd.Report(got.ID(), core.Done{Text: "3"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		until(t, asker, opened.ID(), core.KindDone)
+		if got := said(w.talk(w.person("b"), bob, "bob", opened.Thread(), "more?", "4").Request().History); got != "one?, 1, else?, 3" {
+			t.Errorf("at another hub: got the history %q, want all of it once", got)
+		}
+		for name, m := range w.hubs {
+			if got := said(m.Turns(t.Context(), core.Principal{ID: "ann"}, opened.Thread())); got != "one?, 1, else?, 3, more?, 4" {
+				t.Errorf("hub %s: got the turns %q, want all of them", name, got)
+			}
+		}
+	})
+}
+
 func TestAThreadOutlivesTheHubsThatHadIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "b", "c")

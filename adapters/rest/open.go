@@ -23,6 +23,7 @@ type taskBody struct {
 	Data        json.RawMessage `json:"data"`
 	Context     json.RawMessage `json:"context"`
 	Thread      core.ThreadID   `json:"thread"`
+	Branch      core.TaskID     `json:"branch"`
 	Domain      string          `json:"domain"`
 	Priority    core.Priority   `json:"priority"`
 	MaxTokens   int64           `json:"max_tokens"`
@@ -36,7 +37,7 @@ type taskBody struct {
 
 func (b taskBody) request() (core.Request, error) {
 	req := core.Request{
-		Intent: b.Intent, To: b.To, Thread: b.Thread, Content: b.Content, Data: nonNull(b.Data), Attachments: b.Attachments,
+		Intent: b.Intent, To: b.To, Thread: b.Thread, Branch: b.Branch, Content: b.Content, Data: nonNull(b.Data), Attachments: b.Attachments,
 		Context: nonNull(b.Context), Domain: b.Domain, Priority: b.Priority, MaxTokens: b.MaxTokens, Options: b.Options, ReportBack: b.ReportBack,
 	}
 	switch {
@@ -44,6 +45,8 @@ func (b taskBody) request() (core.Request, error) {
 		return req, core.NewFault(core.CodeInvalid, "intent: want ask or delegate; POST /v1/notices to notify")
 	case len(b.Thread) > core.MaxIDBytes:
 		return req, core.NewFault(core.CodeInvalid, "thread: want at most %d bytes, got %d", core.MaxIDBytes, len(b.Thread))
+	case b.Branch != "" && b.Thread != "":
+		return req, core.NewFault(core.CodeInvalid, "branch: begins a new conversation: leave out thread")
 	case b.MaxTokens < 0:
 		return req, core.NewFault(core.CodeInvalid, "max_tokens: want 0 (no limit) or more, got %d", b.MaxTokens)
 	case req.Context != nil && req.Context[0] != '{':
@@ -108,10 +111,14 @@ func (a *api) postTask(c call) error {
 	if err == nil && body.Again != "" {
 		req, err = a.again(c, body.Again, req)
 	}
+	var branch hub.Branch
+	if err == nil && req.Branch != "" {
+		branch, err = a.hub.Branch(c.r.Context(), c.from, req.Branch)
+	}
 	if err != nil {
 		return err
 	}
-	return a.open(c, req, body.Keep, body.Receipt)
+	return a.open(c, req, branch, body.Keep, body.Receipt)
 }
 
 // again returns the request of a task as a new one, with the deadline of another, which asks for nothing else.
@@ -128,7 +135,7 @@ func (a *api) again(c call, id core.TaskID, with core.Request) (core.Request, er
 		r.Thread = core.ThreadID(id) // it began the conversation
 	}
 	req := core.Request{
-		Intent: r.Intent, To: r.To, Thread: r.Thread, Content: r.Content, Data: r.Data, Attachments: r.Attachments,
+		Intent: r.Intent, To: r.To, Thread: r.Thread, Branch: r.Branch, Content: r.Content, Data: r.Data, Attachments: r.Attachments,
 		Context: r.Context, Domain: r.Domain, Priority: r.Priority, MaxTokens: r.MaxTokens, Options: r.Options, ReportBack: r.ReportBack, Deadline: with.Deadline,
 	}
 	switch {
@@ -149,12 +156,12 @@ func (a *api) postNotice(c call) error {
 	if err != nil {
 		return err
 	}
-	return a.open(c, req, new(true), body.Receipt)
+	return a.open(c, req, hub.Branch{}, new(true), body.Receipt)
 }
 
 // open opens a task and answers as the client asked: with a receipt, with the events, or with
 // the outcome. keepWanted is the keep of the request; nil means the default.
-func (a *api) open(c call, req core.Request, keepWanted *bool, stage core.Stage) error {
+func (a *api) open(c call, req core.Request, branch hub.Branch, keepWanted *bool, stage core.Stage) error {
 	form := negotiate(c.r, jsonType, eventType, lineType)
 	wait, err := flag(c.r, "wait", false)
 	if err != nil {
@@ -174,7 +181,7 @@ func (a *api) open(c call, req core.Request, keepWanted *bool, stage core.Stage)
 	}
 	s := a.connect(c)
 	defer leave(s)
-	t, err := s.Open(req, hub.OpenOptions{Keep: keep, Unwatched: form == jsonType, Attends: attends, AsksAgain: again, Trace: core.TraceOf(c.r.Header.Values)})
+	t, err := s.Open(req, hub.OpenOptions{Branch: branch, Keep: keep, Unwatched: form == jsonType, Attends: attends, AsksAgain: again, Trace: core.TraceOf(c.r.Header.Values)})
 	if err != nil {
 		if t != nil {
 			return &refusal{err: err, task: t.ID()}

@@ -13,6 +13,7 @@ import (
 type taskHead struct {
 	ID          core.TaskID     `json:"id"`
 	Thread      core.ThreadID   `json:"thread"`
+	Branch      core.TaskID     `json:"branch,omitempty"`
 	State       string          `json:"state"`
 	Agent       core.AgentID    `json:"agent,omitempty"`
 	Intent      core.Intent     `json:"intent"`
@@ -39,7 +40,7 @@ type taskHead struct {
 func headOf(s task.Status) taskHead {
 	r := s.Request
 	return taskHead{
-		ID: s.ID, Thread: r.Thread, State: s.State, Agent: s.Agent, Intent: r.Intent, To: r.To, From: s.From, Hops: s.Hops, Cause: r.Cause,
+		ID: s.ID, Thread: r.Thread, Branch: r.Branch, State: s.State, Agent: s.Agent, Intent: r.Intent, To: r.To, From: s.From, Hops: s.Hops, Cause: r.Cause,
 		OpenedAt: s.OpenedAt, EndedAt: s.EndedAt, Deadline: r.Deadline, Receipt: s.Receipt,
 		Content: r.Content, Data: r.Data, Attachments: r.Attachments, Context: r.Context, Domain: r.Domain, Priority: r.Priority,
 		MaxTokens: r.MaxTokens, Options: r.Options, ReportBack: r.ReportBack, Notice: r.Notice,

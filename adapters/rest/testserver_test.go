@@ -162,6 +162,7 @@ func (a answer) refused(status int, code core.Code, texts ...string) problem {
 type taskJSON struct {
 	ID     core.TaskID
 	Thread core.ThreadID
+	Branch core.TaskID
 	State  string
 	Agent  core.AgentID
 	Intent string

@@ -17,6 +17,7 @@ import (
 // was. An agent that keeps its threads gets only what it does not know. Callers hold Hub.mu.
 func (h *Hub) handOver(j *job, s *Session, a *task.Assignment) {
 	keeps := s.card.Features.Has(core.FeatureSessions)
+	a.Branched = j.IsBranch() && h.threads.Has(j.Thread())
 	if keeps && (!j.IsTurn() || h.threads.IsOf(j.Thread(), s.id)) {
 		return
 	}
@@ -71,10 +72,10 @@ func missedTurns(turns []core.Turn, of core.AgentID) (missed []core.Turn, from i
 	return append(missed, turns[own:]...), from
 }
 
-// ownTurns returns the number of turns up to the last one of an agent.
+// ownTurns returns the number of turns up to the last one of an agent in this conversation.
 func ownTurns(turns []core.Turn, of core.AgentID) int {
 	for i, t := range slices.Backward(turns) {
-		if t.Agent == of {
+		if t.Agent == of && !t.Earlier {
 			return i + 1
 		}
 	}

@@ -44,6 +44,8 @@ type OpenOptions struct {
 	// Attends says that the requester reads the questions of the task's thread, as after
 	// [Hub.ReadQuestions], before an agent can ask any.
 	Attends bool
+	// Branch begins the conversation of the request as a branch of another one; zero does not.
+	Branch Branch
 	// AsksAgain says that the requester asks again until an agent is here for the address. A refusal
 	// because there is none, unknown_agent or unknown_domain, has no task then.
 	AsksAgain bool
@@ -65,6 +67,9 @@ func (s *Session) Open(req core.Request, o OpenOptions) (*task.Task, error) {
 		Key: o.Key, DefaultDeadline: o.DefaultDeadline, Attends: o.Attends, AsksAgain: o.AsksAgain, Tool: o.tool, ToolCall: o.call,
 	}, req}
 	c.Request = &c.request
+	if err := o.Branch.begin(c.Request); err != nil {
+		return nil, err
+	}
 	if o.Trace == (core.Trace{}) {
 		o.Trace = s.trace
 	}

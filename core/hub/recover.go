@@ -114,19 +114,26 @@ func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
 	})
 }
 
-// addTurns adds the turns of a task to its thread, and returns them.
+// addTurns adds the turns of a task to its thread, before them those from which the thread branched, and returns them.
 func (h *Hub) addTurns(req core.Request, id core.TaskID, log *task.Log) []core.Turn {
-	a, from := log.Fold(log.Len()), ""
-	first, last := log.At(0), log.Last()
-	if o, ok := first.Body.(core.Opened); ok {
-		from = o.From.ID
-	}
-	turns := []core.Turn{
-		{Role: core.RoleUser, Text: req.Content, Files: thread.KeptFiles(req.Attachments), Task: id, At: first.At, From: from},
-		{Role: core.RoleAssistant, Text: a.Text, Files: thread.KeptFiles(a.Files), Agent: a.Agent, Task: id, At: last.At, From: from},
-	}
+	turns := turnsIn(req, id, log)
 	h.threads.Add(req.Thread, turns...)
 	return turns
+}
+
+// turnsIn returns the turns of a task, behind those from which its thread branched.
+func turnsIn(req core.Request, id core.TaskID, log *task.Log) []core.Turn {
+	a, from := log.Fold(log.Len()), ""
+	first, last := log.At(0), log.Last()
+	var turns []core.Turn
+	if o, ok := first.Body.(core.Opened); ok {
+		from = o.From.ID
+		turns = earlierTurns(o)
+	}
+	return append(turns,
+		core.Turn{Role: core.RoleUser, Text: req.Content, Files: thread.KeptFiles(req.Attachments), Task: id, At: first.At, From: from},
+		core.Turn{Role: core.RoleAssistant, Text: a.Text, Files: thread.KeptFiles(a.Files), Agent: a.Agent, Task: id, At: last.At, From: from},
+	)
 }
 
 // owns reports whether a task in the part of this hub is its own, and not one that was to move here

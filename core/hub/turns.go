@@ -136,11 +136,13 @@ func (h *Hub) show(t *task.Task) {
 type toldTurn struct {
 	core.Turn
 	From string `json:"from,omitempty"`
+	// Earlier is that of [core.Turn].
+	Earlier bool `json:"earlier,omitempty"`
 	// Files are without what is in them, which is kept where the task was.
 	Files []core.File `json:"files,omitempty"`
 }
 
-// toldTurns are the turns of a task; none if they are long. Who wants those asks.
+// toldTurns are the turns of a task, behind those from which its thread branched; none if they are long. Who wants those asks.
 type toldTurns struct {
 	Thread core.ThreadID `json:"thread"`
 	Turns  []toldTurn    `json:"turns"`
@@ -153,7 +155,7 @@ func tasksAnswered() news[toldTurns] {
 
 // toldTurns hears the turns of a task of another hub.
 func (h *Hub) toldTurns(hub string, t toldTurns) {
-	h.hearTurns(t.Thread, t.Turns)
+	h.threads.Add(t.Thread, turnsOf(t.Turns)...)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(t.Turns) == 0 {
@@ -163,26 +165,14 @@ func (h *Hub) toldTurns(hub string, t toldTurns) {
 	if h.talk.told[hub] == nil {
 		h.talk.told[hub] = &toldAnswers{}
 	}
-	h.talk.told[hub].add(toldAnswer{t.Thread, t.Turns[0].Task, time.Now()})
-}
-
-// hearTurns adds turns of other hubs to a thread.
-func (h *Hub) hearTurns(thread core.ThreadID, told []toldTurn) {
-	for len(told) > 0 {
-		n := 1
-		for n < len(told) && told[n].Task == told[0].Task {
-			n++
-		}
-		h.threads.Add(thread, turnsOf(told[:n])...)
-		told = told[n:]
-	}
+	h.talk.told[hub].add(toldAnswer{t.Thread, t.Turns[len(t.Turns)-1].Task, time.Now()})
 }
 
 func turnsOf(told []toldTurn) []core.Turn {
 	all := make([]core.Turn, len(told))
 	for i, t := range told {
 		all[i] = t.Turn
-		all[i].From, all[i].Files = t.From, t.Files
+		all[i].From, all[i].Earlier, all[i].Files = t.From, t.Earlier, t.Files
 	}
 	return all
 }
@@ -190,7 +180,7 @@ func turnsOf(told []toldTurn) []core.Turn {
 func toldOf(turns []core.Turn) []toldTurn {
 	all := make([]toldTurn, len(turns))
 	for i, t := range turns {
-		all[i] = toldTurn{Turn: t, From: t.From}
+		all[i] = toldTurn{Turn: t, From: t.From, Earlier: t.Earlier}
 		for _, f := range t.Files {
 			all[i].Files = append(all[i].Files, core.File{Name: f.Name, MediaType: f.MediaType})
 		}

@@ -63,7 +63,7 @@ func (h *Hub) gather(ctx context.Context, id core.ThreadID) (whole bool) {
 		for _, t := range a.out.Tasks {
 			h.index.Add(id, t, thread.Unknown)
 		}
-		h.hearTurns(id, a.out.Turns)
+		h.threads.Add(id, turnsOf(a.out.Turns)...)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

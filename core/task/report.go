@@ -182,6 +182,8 @@ type Assignment struct {
 	Files   []core.File
 	// FilesOf are the tasks of Files, one each.
 	FilesOf []core.TaskID
+	// Branched says that the turns from which the thread branched are among its own by now: they do not come with the request.
+	Branched bool
 	// Handover says whose conversation it was; nil for nobody else's.
 	Handover *core.Handover
 }
@@ -201,6 +203,9 @@ func (t *Task) Assign(a Assignment) bool {
 	}
 	if !t.IsNotice() {
 		t.limitTo(a.MaxTaskTime)
+	}
+	if a.Branched {
+		t.ownTurns = 0
 	}
 	if own := t.request.History[:t.ownTurns]; len(own) > 0 {
 		t.request.History = slices.Concat(own, a.History)

@@ -187,6 +187,9 @@ func (t *Task) SharedThread() core.ThreadID {
 	return t.request.Thread
 }
 
+// IsBranch reports whether it begins its thread as a branch of another one.
+func (t *Task) IsBranch() bool { return t.request.Branch != "" }
+
 // Notice returns its content if it is a notice, else nil.
 func (t *Task) Notice() *core.Notice { return t.redactor().Request(t.request).Notice }
 

@@ -150,8 +150,8 @@ func NewBook(threads, bytes int) *Book {
 	})}
 }
 
-// Add adds the turns of a task to a thread, in the order of the tasks, unless it has them, and drops
-// the oldest turns beyond the bounds. Turns without a task come last.
+// Add adds the turns of tasks to a thread, in the order of the tasks, but for those that it has, and drops
+// the oldest turns beyond the bounds. Turns of a task come one behind the other, turns without a task last.
 func (b *Book) Add(id core.ThreadID, turns ...core.Turn) {
 	if len(turns) == 0 {
 		return
@@ -162,7 +162,14 @@ func (b *Book) Add(id core.ThreadID, turns ...core.Turn) {
 	if !ok {
 		c = &record{from: turns[0].From}
 	}
-	c.add(turns)
+	for len(turns) > 0 {
+		n := 1
+		for n < len(turns) && turns[n].Task == turns[0].Task {
+			n++
+		}
+		c.add(turns[:n])
+		turns = turns[n:]
+	}
 	for len(c.turns) > 1 && c.bytes > b.bytes {
 		c.drop()
 	}
@@ -185,6 +192,14 @@ func (b *Book) Turns(id core.ThreadID, bytes int) ([]core.Turn, bool) {
 		bytes -= turns[n].Size()
 	}
 	return turns[n:len(turns):len(turns)], true
+}
+
+// Has reports whether a thread is known.
+func (b *Book) Has(id core.ThreadID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, ok := b.threads.Get(id)
+	return ok
 }
 
 // IsOf reports whether nobody but the agent has answered in a thread, as far as that is known. It costs the same for a

@@ -26,6 +26,7 @@ type TaskRequest struct {
 	Data        json.RawMessage `json:"data,omitempty"`
 	Context     json.RawMessage `json:"context,omitempty"`
 	Thread      string          `json:"thread,omitempty"`
+	Branch      core.TaskID     `json:"branch,omitempty"`
 	DeadlineMS  int64           `json:"deadline_ms,omitempty"`
 	MaxTokens   int64           `json:"max_tokens,omitempty"`
 	Options     core.Options    `json:"options,omitempty"`

@@ -29,7 +29,7 @@ const interruption = "interrupted"
 
 func askCommand(io Streams) *cobra.Command {
 	var a client.TaskRequest
-	var data string
+	var data, branch string
 	var files []string
 	var thinking, noInput bool
 	c := &cobra.Command{
@@ -54,6 +54,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
   dragoman ask capability:translate "Guten Tag" --timeout 20s
   dragoman ask bob @question.md
   dragoman ask claude "How would you do it?" --option mode=plan
+  dragoman ask claude "And the other way?" --branch 3f9a1c
   git diff | dragoman ask reviewer`,
 		Args: cobra.MinimumNArgs(1),
 	}
@@ -61,6 +62,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 	to := addHubFlags(f, io, "print every event as a line of JSON")
 	c.ValidArgsFunction = withContent(fromHub(to, addressees))
 	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to continue")
+	f.StringVar(&branch, "branch", "", "`id` of a task: a new conversation begins with what was said up to it")
 	f.StringVar(&data, "data", "", "`JSON` data to send with the question, or @file")
 	f.StringArrayVar(&files, "file", nil, "`file` to attach; may be repeated")
 	timeout := timeFlag(f, "timeout", 0, "`time` that the answer may take, such as 20s, not counting --wait; default: the hub's setting")
@@ -71,9 +73,10 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 	f.BoolVar(&thinking, "thinking", false, "print the agent's thinking and tool calls on stderr")
 	noInputFlag(f, &noInput)
 	completeFlag(c, "thread", fromHub(to, threadIDs))
+	completeFlag(c, "branch", fromHub(to, taskIDs))
 	completeFlag(c, "data", completeAtFile)
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		if err := refuseEmpty(c, "thread", "data", "file"); err != nil {
+		if err := refuseEmpty(c, "thread", "branch", "data", "file"); err != nil {
 			return err
 		}
 		if err := checkWait(c, args, "the agent to ask"); err != nil {
@@ -97,11 +100,25 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 		if a.DeadlineMS, err = deadline(c, *timeout); err != nil {
 			return err
 		}
+		if a.Branch, err = branchOf(c, to, branch); err != nil {
+			return err
+		}
 		keep := false
 		a.Keep = &keep
 		return ask(c.Context(), to, a, *wait, thinking, noInput)
 	}
 	return c
+}
+
+// branchOf returns the task that --branch means; "" without it.
+func branchOf(c *cobra.Command, to *hubFlags, given string) (core.TaskID, error) {
+	switch {
+	case given == "":
+		return "", nil
+	case c.Flags().Changed("thread"):
+		return "", usagef("--branch begins a new conversation: leave out --thread")
+	}
+	return findTask(c.Context(), to.client(), given)
 }
 
 func attach(paths []string) ([]core.File, error) {

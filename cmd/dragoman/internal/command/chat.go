@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -57,6 +58,7 @@ ends the command.`,
 }
 
 const slashHelp = `  /agent NAME   go on with another agent in the same conversation
+  /branch       go on in a new conversation, which begins with this one so far
   /again        ask again what you asked last
   /inject TEXT  give the agent more context while it answers
   /usage        the tokens of this conversation since you came
@@ -69,7 +71,9 @@ type chat struct {
 	agent     string
 	options   core.Options // of every question
 	thread    core.ThreadID
-	turn      *turn // nil while nothing is asked
+	from      core.TaskID // the task from which the next question branches, until a turn is done
+	latest    core.TaskID // that has ended
+	turn      *turn       // nil while nothing is asked
 	ended     chan error
 	next      []string // lines to ask after this turn
 	last      string   // that was asked
@@ -187,9 +191,19 @@ func (t *chat) take(ctx context.Context, line typed) {
 		t.later(strings.TrimSpace(line.text)[1:])
 	case !strings.HasPrefix(word, "/"):
 		t.later(line.text)
+	default:
+		t.do(ctx, word, rest)
+	}
+}
+
+// do does what a line for the command says.
+func (t *chat) do(ctx context.Context, word, rest string) {
+	switch {
 	case word == "/agent" && rest != "":
 		t.agent = rest
 		t.say("[you talk with " + visible(rest) + " now, in the same conversation]")
+	case word == "/branch" && rest == "":
+		t.branch(ctx)
 	case word == "/again" && rest == "" && t.last != "":
 		t.later(t.last)
 	case word == "/inject" && rest != "":
@@ -198,6 +212,32 @@ func (t *chat) take(ctx context.Context, line typed) {
 		t.say(t.usage())
 	default:
 		t.say(slashHelp)
+	}
+}
+
+// branchTime is how long the hub may take to say where a conversation has got to.
+const branchTime = 5 * time.Second
+
+// branch goes on in a new conversation.
+func (t *chat) branch(ctx context.Context) {
+	if t.turn != nil {
+		t.say("[wait for the answer: a conversation branches where a question has ended]")
+		return
+	}
+	var err error
+	if t.latest == "" && t.thread != "" { // it goes on with one of before
+		ctx, cancel := context.WithTimeout(ctx, branchTime) // nothing else is heard meanwhile
+		defer cancel()
+		t.latest, err = newest(ctx, t.hub, client.TaskQuery{Thread: string(t.thread)})
+	}
+	switch {
+	case err != nil:
+		t.say("dragoman: " + inLine(err))
+	case t.latest == "":
+		t.say("[nothing has been asked yet]")
+	default:
+		t.from, t.thread = t.latest, ""
+		t.say("[you go on in a new conversation, which begins with this one so far]")
 	}
 }
 
@@ -246,7 +286,7 @@ func (t *chat) ask(ctx context.Context) {
 		t.terminal.ask("")
 	}
 	no := false
-	request := client.TaskRequest{To: t.agent, Intent: "ask", Content: t.next[0], Thread: string(t.thread), Options: t.options, Keep: &no}
+	request := client.TaskRequest{To: t.agent, Intent: "ask", Content: t.next[0], Thread: string(t.thread), Branch: t.from, Options: t.options, Keep: &no}
 	t.last, t.next, t.nth = t.next[0], t.next[1:], 0
 	ctx, u := t.begin(ctx)
 	t.turn = u
@@ -270,8 +310,9 @@ func (t *chat) interrupt() {
 // end ends the turn. It returns an error if that ends the conversation.
 func (t *chat) end(err error) error {
 	u := t.turn
-	if t.turn = nil; u.thread != "" {
-		t.thread = u.thread
+	_, done := u.end.(core.Done)
+	if t.turn = nil; u.thread != "" && (t.from == "" || done) { // else the next question branches once more
+		t.thread, t.latest, t.from = u.thread, u.task, ""
 	}
 	switch {
 	case err != nil && (t.terminal == nil || errors.Is(err, errLeft) && t.nth > 1):

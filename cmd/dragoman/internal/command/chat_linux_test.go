@@ -103,6 +103,88 @@ func TestChatIsAConversationAtATerminal(t *testing.T) {
 	}
 }
 
+func TestChatGoesOnInABranch(t *testing.T) {
+	h, at := served(t)
+	worker := joins(t, h, "worker")
+	answers := []core.Body{core.Done{Text: "1"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")}, core.Done{Text: "2"}, core.Done{Text: "3"}}
+	screen := newScreen(t)
+	code := screen.runs(t, "chat", "worker", "--hub="+at)
+	ask := func(line string) core.Request {
+		screen.await(t, `worker> $`)
+		screen.types(t, line+"\r")
+		task := nextBatch(t, worker, isAssigned).Task
+		r := task.Request()
+		reports(t, worker, task.ID(), answers[0])
+		answers = answers[1:]
+		return r
+	}
+	screen.await(t, `worker> $`)
+	screen.types(t, "/branch\r")
+	screen.await(t, `nothing has been asked yet`)
+	first := ask("one?")
+	screen.await(t, `1\r\n[^~]*worker> $`)
+	screen.types(t, "/branch\r")
+	screen.await(t, `in a new conversation, which begins with this one so far\]`)
+	failed := ask("two?")
+	screen.await(t, `broke`)
+	second := ask("and two?")
+	for _, r := range []core.Request{failed, second} {
+		if len(r.History) != 2 || r.Branch == "" || r.Thread == first.Thread {
+			t.Errorf("got %d turns, branched from %q, in %q, want the two of before in another conversation", len(r.History), r.Branch, r.Thread)
+		}
+	}
+	screen.await(t, `2\r\n[^~]*worker> $`)
+	if third := ask("three?"); third.Thread != second.Thread || third.Branch != "" || len(third.History) != 4 {
+		t.Errorf("got %d turns in %q, branched from %q, want four in %q", len(third.History), third.Thread, third.Branch, second.Thread)
+	}
+	screen.await(t, `3\r\n[^~]*worker> $`)
+	screen.types(t, "\x04")
+	if got := <-code; got != command.ExitDone {
+		t.Errorf("got exit code %d, want 0", got)
+	}
+
+	code = screen.runs(t, "chat", "worker", "--hub="+at, "--thread="+string(second.Thread))
+	screen.await(t, `--thread[^~]*worker> $`)
+	screen.types(t, "/branch\r")
+	screen.await(t, `in a new conversation[^~]*worker> $`)
+	screen.types(t, "four?\r")
+	task := nextBatch(t, worker, isAssigned).Task
+	if r := task.Request(); len(r.History) != 6 || r.Thread == second.Thread {
+		t.Errorf("from a conversation of before: got %d turns in %q, want six in another one", len(r.History), r.Thread)
+	}
+	reports(t, worker, task.ID(), core.Done{Text: "4"})
+	screen.await(t, `4\r\n[^~]*worker> $`)
+	screen.types(t, "\x04")
+	<-code
+}
+
+func TestAskBranchesFromATask(t *testing.T) {
+	h, at := served(t)
+	worker := joins(t, h, "worker")
+	histories := make(chan int, 2)
+	go func() {
+		for range 2 {
+			task := nextBatch(t, worker, isAssigned).Task
+			histories <- len(task.Request().History)
+			_ = worker.Report(task.ID(), core.Done{Text: "ok"}, nil)
+		}
+	}()
+	for i, args := range [][]string{{"ask", "worker", "one"}, {"ask", "worker", "two", "--branch=last"}} {
+		if code, out, stderr := runWith(t, "", append(args, "--hub="+at)...); code != command.ExitDone {
+			t.Errorf("%q: got %d, %q and %q, want it done", args, code, out, stderr)
+		}
+		if got := <-histories; got != 2*i {
+			t.Errorf("%q: got %d earlier turns, want %d", args, got, 2*i)
+		}
+	}
+	if code, _, stderr := runWith(t, "", "ask", "worker", "go", "--branch=last", "--thread=t", "--hub="+at); code != command.ExitUsage || !strings.Contains(stderr, "leave out --thread") {
+		t.Errorf("with --thread: got %d and %q, want a usage error", code, stderr)
+	}
+	if _, out, _ := runWith(t, "", "tasks", "last", "--hub="+at); !strings.Contains(out, "BRANCH OF") {
+		t.Errorf("got\n%s\nwant where the conversation branched", out)
+	}
+}
+
 func TestChatAsksEachLineOfAPipe(t *testing.T) {
 	h, at := served(t)
 	worker := joins(t, h, "worker")

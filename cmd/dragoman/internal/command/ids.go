@@ -97,14 +97,21 @@ func ownLast(ctx context.Context, hub *client.Client) (core.TaskID, error) {
 	if at.Principal == "" {
 		return "", usagef("%s: the hub does not say who you are, as one before this version: give the id; 'dragoman tasks' lists them", lastTask)
 	}
-	list, err := hub.Tasks(ctx, client.TaskQuery{From: at.Principal, Limit: 1})
-	if err != nil {
+	id, err := newest(ctx, hub, client.TaskQuery{From: at.Principal})
+	if err == nil && id == "" {
+		err = usagef("%s: you have asked for no task that is kept", lastTask)
+	}
+	return id, err
+}
+
+// newest returns the id of the newest task that a query selects; "" if there is none.
+func newest(ctx context.Context, hub *client.Client, q client.TaskQuery) (core.TaskID, error) {
+	q.Limit = 1
+	list, err := hub.Tasks(ctx, q)
+	if err != nil || len(list.Tasks) == 0 {
 		return "", err
 	}
-	if len(list.Tasks) == 0 {
-		return "", usagef("%s: you have asked for no task that is kept", lastTask)
-	}
-	var last struct{ ID core.TaskID }
-	err = json.Unmarshal(list.Tasks[0], &last)
-	return last.ID, err
+	var first struct{ ID core.TaskID }
+	err = json.Unmarshal(list.Tasks[0], &first)
+	return first.ID, err
 }

@@ -125,6 +125,7 @@ type taskRow struct {
 	State    string
 	Agent    core.AgentID
 	Thread   core.ThreadID
+	Branch   core.TaskID
 	Intent   string // "" if the request is no longer kept
 	To       string
 	From     core.Principal
@@ -229,6 +230,9 @@ func showTask(ctx context.Context, to *hubFlags, id string) error {
 	t.row("TO", orDash(v.To))
 	t.row("INTENT", orDash(v.Intent))
 	t.row("THREAD", orDash(string(v.Thread)))
+	if v.Branch != "" {
+		t.row("BRANCH OF", string(v.Branch))
+	}
 	t.row("OPENED", v.opened())
 	if v.Answer.Fault != nil {
 		t.row("FAULT", v.Answer.Fault.Error())
