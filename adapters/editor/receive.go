@@ -85,6 +85,7 @@ var methods = map[string]func(*connection, context.Context, json.RawMessage, str
 	wire.MethodSessionPrompt:          (*connection).prompt,
 	wire.MethodAuthenticate:           (*connection).authenticate,
 	wire.MethodSessionFork:            (*connection).forkSession,
+	wire.MethodSessionDelete:          (*connection).deleteSession,
 	wire.MethodSteering:               (*connection).steer,
 	wire.MethodSessionSetMode:         (*connection).setMode,
 	wire.MethodSessionSetConfigOption: (*connection).setConfigOption,
@@ -137,6 +138,11 @@ func unknownMethod(name string) *jsonrpc.Error {
 // authenticate refuses: initialize names no method, since the connection has authenticated.
 func (c *connection) authenticate(context.Context, json.RawMessage, strictjson.Value) *jsonrpc.Error {
 	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "methodId: the hub has no methods; it authenticates the connection (dragoman editor --token)")
+}
+
+// deleteSession refuses: the hub deletes no conversation by itself. It is not announced.
+func (c *connection) deleteSession(context.Context, json.RawMessage, strictjson.Value) *jsonrpc.Error {
+	return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "session/delete: the hub deletes no conversation by itself: each ends by retention (journal.age); session/close ends a session here")
 }
 
 // errorOf returns a fault of the hub as the error of a request.

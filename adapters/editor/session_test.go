@@ -250,7 +250,7 @@ func TestBadInputIsAnsweredAndDisturbsNothing(t *testing.T) {
 			{`{"jsonrpc":"2.0","id":3,"method":"session/load","params":{"sessionId":"nope","cwd":"/a","mcpServers":[]}}`, 3.0, -32002, "nope"},
 			{`{"jsonrpc":"2.0","id":3,"method":"session/resume","params":{"sessionId":"nope","cwd":"/a"}}`, 3.0, -32002, "nope"},
 			{`{"jsonrpc":"2.0","id":3,"method":"session/close","params":{"sessionId":"nope"}}`, 3.0, -32002, "nope"},
-			{`{"jsonrpc":"2.0","id":3,"method":"session/delete","params":{"sessionId":"nope"}}`, 3.0, -32601, "session/delete"},
+			{`{"jsonrpc":"2.0","id":3,"method":"session/delete","params":{"sessionId":"nope"}}`, 3.0, -32601, "retention"},
 			{`{"jsonrpc":"2.0","id":3,"method":"session/set_mode","params":{"sessionId":"nope","modeId":"b"}}`, 3.0, -32002, "nope"},
 			{`{"jsonrpc":"2.0","id":3,"method":"session/set_mode","params":{"sessionId":"` + session + `","modeId":"b"}}`, 3.0, -32602, "has not said what it can be set to"},
 			{`{"jsonrpc":"2.0","id":3,"method":"session/set_config_option","params":{"sessionId":"` + session + `","configId":"b","value":"x"}}`, 3.0, -32602, "has not said what it can be set to"},
