@@ -46,9 +46,29 @@ export function rendered(text) {
 /** @param {string} text @returns {DocumentFragment} */
 function piece(text) {
   const into = document.createDocumentFragment();
-  if (text.length > TOGETHER && !FENCE.test(text)) into.append(h('div', { class: 'words' }, visible(text)));
+  if (text.length > TOGETHER && !FENCE.test(text)) plain(into, text, false);
   else build(md.parse(visible(text.replaceAll('\r\n', '\n')), {}), into);
   return into;
+}
+
+/**
+ * Adds a text as it is, in blocks that are laid out once.
+ * @param {DocumentFragment|HTMLElement} into has such blocks, or nothing
+ * @param {string} text
+ * @param {boolean} isCode
+ */
+function plain(into, text, isCode) {
+  for (let at = 0; at < text.length;) {
+    let last = /** @type {Text|null|undefined} */ (into.lastChild?.firstChild);
+    if (!last || last.length >= TAIL) {
+      last = document.createTextNode('');
+      into.append(h('div', { class: isCode ? 'words fence' : 'words' }, last));
+    }
+    let end = at + TAIL;
+    if (/[\ud800-\udbff]/.test(text[end - 1] ?? '')) end++; // half a letter
+    last.appendData(visible(text.slice(at, end)));
+    at = end;
+  }
 }
 
 /** @param {any[]} tokens @param {DocumentFragment|HTMLElement} into */
@@ -186,18 +206,16 @@ class Pieces {
  * as a whole. Beyond 200,000 letters there is a button for more.
  */
 export class Prose {
-  #done = h('div');
-  #tail = h('div');
+  #tail = h('div'); // of the pieces before it each has an element, too
   #more = h('button', { type: 'button', hidden: true, click: () => { this.#limit += LETTERS; this.#paint(); } });
-  element = h('div', { class: 'prose', dir: 'auto' }, this.#done, this.#tail, this.#more);
+  element = h('div', { class: 'prose', dir: 'auto' }, this.#tail, this.#more);
   #text = '';
   #ended = false;
   #limit = LETTERS;
   #pieces = new Pieces();
   #from = 0; // where the tail begins
-  #shown = ''; // what of the tail is rendered
-  #plain = /** @type {Text|null} */ (null); // the tail, if it is plain
-  #whole = false;
+  #shown = ''; // what of the tail is there
+  #isPlain = false;
   #later = painter(() => this.#paint());
 
   /**
@@ -227,50 +245,54 @@ export class Prose {
       this.#later();
       return this.#showPlain(text.slice(at, Math.min(end, at + TAIL)));
     }
-    if (this.#ended && left === 0) {
-      this.#finish(end);
-      return this.#clear();
-    }
-    const tail = text.slice(this.#from, end);
+    if (this.#ended && left === 0) this.#finish(end);
+    else this.#showTail(text.slice(this.#from, end));
+  }
+
+  /** Renders a piece for good, in the place of the tail. @param {number} end */
+  #finish(end) {
+    this.#fill(piece(this.#text.slice(this.#from, end)));
+    this.#from = end;
+    this.#shown = '';
+    this.#tail = h('div');
+    this.#more.before(this.#tail);
+  }
+
+  /** Gives the tail new elements; those that are the same stay. @param {DocumentFragment} fresh */
+  #fill(fresh) {
+    if (this.#isPlain) this.#tail.replaceChildren(fresh);
+    else patch(this.#tail, h('div', {}, fresh));
+    this.#isPlain = false;
+  }
+
+  /** @param {string} tail */
+  #showTail(tail) {
     if (tail.length > TAIL) this.#showPlain(tail);
     else if (tail !== this.#shown) {
-      if (this.#plain) this.#clear();
-      patch(this.#tail, h('div', {}, piece(tail)));
+      this.#fill(piece(tail));
       this.#shown = tail;
     }
   }
 
-  /** Renders a piece for good. @param {number} end */
-  #finish(end) {
-    const text = this.#text.slice(this.#from, end);
-    this.#from = end;
-    if (text.trim() !== '') this.#done.append(piece(text));
-    if (this.#plain) this.#clear();
-  }
-
-  #clear() {
-    this.#tail.replaceChildren();
-    this.#plain = null;
-    this.#shown = '';
-  }
-
   /** @param {string} tail */
   #showPlain(tail) {
-    if (!this.#plain) {
-      this.#clear();
-      this.#plain = document.createTextNode('');
-      this.#tail.append(h('div', { class: FENCE.test(tail) ? 'words fence' : 'words' }, this.#plain));
+    if (!this.#isPlain) {
+      this.#tail.replaceChildren();
+      this.#isPlain = true;
+      this.#shown = '';
     }
-    this.#plain.appendData(visible(tail.slice(this.#shown.length)));
+    plain(this.#tail, tail.slice(this.#shown.length), FENCE.test(tail));
     this.#shown = tail;
   }
 
-  /** Renders all of it in place, so that lists and references are right and a selection stays. */
+  /** Renders all of it, so that lists and references are right. Pieces that are right stay as they are. */
   #all() {
-    if (this.#whole) return;
-    this.#whole = true;
-    if (this.#plain) this.#clear();
-    this.#done.append(...this.#tail.childNodes);
-    patch(this.#done, h('div', {}, rendered(this.#text)));
+    const fresh = [...rendered(this.#text).childNodes];
+    for (const e of [...this.element.children]) {
+      if (e === this.#more) break;
+      const old = [...e.childNodes];
+      if (e === this.#tail || !old.every((n, i) => fresh[i]?.isEqualNode(n))) patch(e, h('div', {}, fresh.splice(0)));
+      else fresh.splice(0, old.length);
+    }
   }
 }
