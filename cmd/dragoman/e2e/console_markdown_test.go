@@ -14,7 +14,7 @@ func modules(t *testing.T) *tab {
 	h := newTestHub(t, nil)
 	p := newBrowser(t, h.url()).open("/")
 	p.shows(".state", "Nothing waits for you.")
-	p.value(`(async () => { window.m = await import('/console/markdown.js'); window.box = document.createElement('div'); document.querySelector('main').before(box);
+	p.value(`(async () => { window.m = await import('/console/markdown.js'); window.box = document.createElement('section'); box.ariaLabel = 'What agents write'; document.querySelector('main').before(box);
 		window.put = (...e) => { box.replaceChildren(...e); return box.innerHTML; }; return true; })()`)
 	return p
 }
@@ -183,4 +183,26 @@ func TestAMessageThatGrowsHoldsUpNoFrame(t *testing.T) {
 		t.Logf("%s: %s", name, got)
 		p.await(`box.querySelector('.prose').lastElementChild.previousElementSibling.childNodes.length === 0`)
 	}
+}
+
+// In light and dark, and on a narrow screen, what agents write can be read by everybody, and makes no page wider.
+func TestWhatAgentsWriteKeepsTheRulesOfAccessibility(t *testing.T) {
+	t.Parallel()
+	p := modules(t)
+	rules := rulesOfAxe(t)
+	text := "# A title\n\nSome `code` and [a link](https://a.example/" + strings.Repeat("long", 100) + ").\n\n> quoted\n\n- [x] done\n\n| " + strings.Repeat("column | ", 20) + "\n|" + strings.Repeat("---|", 20) + "\n| " + strings.Repeat("cell | ", 20) +
+		"\n\n```go\nfunc f(a int) string { return \"x\" + `" + strings.Repeat("y", 300) + "` } // why\n```\n"
+	p.value(`(() => { const prose = new m.Prose(); prose.update(` + string(plainJSON(text)) + `, true); put(prose.element, m.toolInput('t', '{"path":"/a","oldText":"' + 'same\\n'.repeat(20) + 'a","newText":"' + 'same\\n'.repeat(20) + 'b' + 'z'.repeat(300) + '","n":1}'),
+		m.toolInput('t', '{"command":"ls","why":"x"}'), m.toolOutput('--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b\n'), m.toolOutput('{"a":1}')); box.querySelector('details').open = true; return true; })()`)
+	for _, scheme := range []string{"light", "dark"} {
+		p.scheme(scheme)
+		p.keepsRules(rules, scheme)
+		p.picture("prose-" + scheme)
+	}
+	p.size(375, 800)
+	if got := p.value(`document.documentElement.scrollWidth <= 375 ? 'no wider' : 'wider'`); got != "no wider" {
+		t.Errorf("got a page %s than a screen of 375, want it no wider", got)
+	}
+	p.keepsRules(rules, "narrow")
+	p.picture("prose-narrow")
 }
