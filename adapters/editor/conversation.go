@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
@@ -161,17 +160,15 @@ func (c *connection) exists(ctx context.Context, id core.ThreadID) (bool, error)
 	return len(turns) > 0, err
 }
 
-// mostRunning is how many tasks of a session may run when it is forked, so that the last one that has ended is found.
-const mostRunning = 16
-
 // lastOf returns the last task of a session that has ended, or of a session that is a fork without a turn, the one that it
 // was forked from; "" if there is none.
 func (c *connection) lastOf(ctx context.Context, id core.ThreadID) (core.TaskID, error) {
-	tasks, err := c.hub.LatestTurns(ctx, c.opts.Principal, id, mostRunning)
-	for _, t := range slices.Backward(tasks) {
-		if t.State() == task.Ended {
-			return t.ID(), err
-		}
+	if turns := c.hub.Turns(ctx, c.opts.Principal, id); len(turns) > 0 {
+		return turns[len(turns)-1].Task, nil
+	}
+	tasks, err := c.hub.LatestTurns(ctx, c.opts.Principal, id, 1) // the hub may have forgotten the turns
+	if len(tasks) > 0 && tasks[0].State() == task.Ended {
+		return tasks[0].ID(), err
 	}
 	if conv := c.conversation(id); conv != nil {
 		return conv.forked(), err

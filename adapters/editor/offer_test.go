@@ -169,6 +169,16 @@ func TestAForkKnowsWhatWasSaidBefore(t *testing.T) {
 		s.say(s.assigned(), core.Done{})
 		c.want(ended(5, "end_turn"))
 
+		c.send(`{"jsonrpc":"2.0","id":5,"method":"session/fork","params":{"sessionId":%q,"cwd":"/b","mcpServers":[]}}`, fork)
+		second := c.receive().text("result", "sessionId")
+		c.prompt(9, second, "and here?")
+		task = s.assigned()
+		if n := len(task.Request().History); n != 2 {
+			t.Errorf("a fork of a fork: got %d earlier turns, want the 2 of the first session", n)
+		}
+		s.say(task, core.Done{})
+		c.want(ended(9, "end_turn"))
+
 		c.prompt(6, fork, "which word?")
 		task = s.assigned()
 		knows := func(want ...string) {

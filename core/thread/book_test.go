@@ -58,6 +58,18 @@ func TestTheTurnsOfAThreadAreReadOldestFirst(t *testing.T) {
 	}
 }
 
+func TestTurnsOfSeveralTasksComeEachAtItsPlaceAndOnce(t *testing.T) {
+	b := thread.NewBook(10, plenty)
+	of := func(task core.TaskID) []core.Turn {
+		return []core.Turn{{Text: "asked " + string(task), Task: task}, {Text: "answered " + string(task), Task: task}}
+	}
+	b.Add("t", of("3")...)
+	b.Add("t", slices.Concat(of("1"), of("3"), of("4"), of("2"))...)
+	if got, want := read(b, "t", plenty), "asked 1 answered 1 asked 2 answered 2 asked 3 answered 3 asked 4 answered 4"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestAThreadKeepsItsLatestTurnsWithinItsBytes(t *testing.T) {
 	b := thread.NewBook(10, cost(3))
 	for i := range 5 {
