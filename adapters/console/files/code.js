@@ -6,7 +6,7 @@ import { languages, StringStream } from './vendor.js';
 
 const COLOURED = 50000; // letters; longer code stays plain
 const LINE = 1000; // letters; a longer line stays plain
-const TIME = 15; // ms that colours may take
+const TIME = 10; // ms that colours may take
 
 /**
  * A block of code, with its language and a button that copies what is seen. A language that is

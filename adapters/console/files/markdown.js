@@ -43,10 +43,15 @@ export function rendered(text) {
   return into;
 }
 
+/** Whether a piece is too long to be rendered, which would hold up the page. @param {string} text */
+function staysPlain(text) {
+  return text.length > TOGETHER && !FENCE.test(text);
+}
+
 /** @param {string} text @returns {DocumentFragment} */
 function piece(text) {
   const into = document.createDocumentFragment();
-  if (text.length > TOGETHER && !FENCE.test(text)) plain(into, text, false);
+  if (staysPlain(text)) plain(into, text, false);
   else build(md.parse(visible(text.replaceAll('\r\n', '\n')), {}), into);
   return into;
 }
@@ -251,9 +256,12 @@ export class Prose {
 
   /** Renders a piece for good, in the place of the tail. @param {number} end */
   #finish(end) {
-    this.#fill(piece(this.#text.slice(this.#from, end)));
+    const text = this.#text.slice(this.#from, end);
+    if (this.#isPlain && staysPlain(text)) this.#showPlain(text);
+    else this.#fill(piece(text));
     this.#from = end;
     this.#shown = '';
+    this.#isPlain = false;
     this.#tail = h('div');
     this.#more.before(this.#tail);
   }
