@@ -163,7 +163,7 @@ func TestAMessageThatGrowsHoldsUpNoFrame(t *testing.T) {
 	t.Parallel()
 	p := modules(t)
 	for name, unit := range map[string]string{
-		"prose": "## Part\n\nSome **words** and `code`, a [link](https://a.example/), and\na second line.\n\n- one\n- two\n  - three\n\n```go\nfunc f(a int) error {\n\treturn nil // x\n}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n",
+		"prose":         "## Part\n\nSome **words** and `code`, a [link](https://a.example/), and\na second line.\n\n- one\n- two\n  - three\n\n```go\nfunc f(a int) error {\n\treturn nil // x\n}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n",
 		"one paragraph": "word *a* ", "one fence": "x", "brackets": "[![", "a list": "- a\n\n  b\n\n",
 	} {
 		if name == "one fence" {
