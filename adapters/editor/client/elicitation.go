@@ -24,13 +24,14 @@ type asker struct {
 	done    sync.WaitGroup
 }
 
-// pending is an open elicitation/create.
+// pending is an open request that asks people: elicitation/create, or a question of Qwen Code.
 type pending struct {
 	message jsonrpc.Message
 	page    string // the id of the page to open, or ""
-	asks    *question.Elicitation
-	ctx     context.Context //nolint:containedctx // it waits in the queue with its question
-	cancel  context.CancelCauseFunc
+	// put asks people, and returns the answer to the request. An error says that nobody has answered.
+	put    func(ctx context.Context) (response any, err error)
+	ctx    context.Context //nolint:containedctx // it waits in the queue with its question
+	cancel context.CancelCauseFunc
 }
 
 // The causes for which a question ends before people have answered it.
@@ -48,16 +49,23 @@ func (t *turn) elicit(ctx context.Context, m jsonrpc.Message) {
 		_ = t.conn.refuse(ctx, m.ID, fault)
 		return
 	}
-	e := &pending{message: m, page: req.ElicitationID}
-	var err error
-	if e.asks, err = question.Elicit(m.Params, "", ""); err != nil {
+	asks, err := question.Elicit(m.Params, "", "")
+	if err != nil {
 		t.conn.settled(m.ID)
 		_ = t.conn.refuse(ctx, m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", core.AsFault(err).Message))
 		return
 	}
+	t.askPeople(ctx, &pending{message: m, page: req.ElicitationID, put: func(ctx context.Context) (any, error) {
+		said, err := asks.Ask(ctx, t.Ask)
+		return wire.ElicitationResponse{Action: said.Action, Content: said.Content}, err
+	}})
+}
+
+// askPeople has people asked. If too many questions wait, the request is answered as cancelled.
+func (t *turn) askPeople(ctx context.Context, e *pending) {
 	if !t.enqueue(ctx, e) {
 		t.conn.opts.Count("editor.too_many_questions")
-		_ = t.conn.answerCancelled(ctx, m)
+		_ = t.conn.answerCancelled(ctx, e.message)
 	}
 }
 
@@ -91,7 +99,7 @@ func (t *turn) askAll(ctx context.Context) {
 		}
 		e := a.open[0]
 		a.mu.Unlock()
-		t.answerElicitation(ctx, e)
+		t.answerAsker(ctx, e)
 		a.mu.Lock()
 		a.open = a.open[1:]
 		a.mu.Unlock()
@@ -99,24 +107,25 @@ func (t *turn) askAll(ctx context.Context) {
 	}
 }
 
-func (t *turn) answerElicitation(ctx context.Context, e *pending) {
-	response := wire.ElicitationResponse{Action: wire.ElicitCancel} // where nobody has answered
-	if e.ctx.Err() == nil {
-		if said, err := e.asks.Ask(e.ctx, t.Ask); err == nil {
-			response.Action, response.Content = said.Action, said.Content
-		}
+func (t *turn) answerAsker(ctx context.Context, e *pending) {
+	var response any
+	err := e.ctx.Err()
+	if err == nil {
+		response, err = e.put(e.ctx)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
 	t.conn.settled(e.message.ID)
-	switch context.Cause(e.ctx) {
-	case errWithdrawn: //nolint:errorlint // it is the value itself
+	switch cause := context.Cause(e.ctx); {
+	case cause == errWithdrawn: //nolint:errorlint // it is the value itself
 		_ = t.conn.refuse(ctx, e.message.ID, jsonrpc.Errorf(wire.CodeRequestCancelled, "the request was cancelled"))
-		return
-	case errCompleted:
-		response = wire.ElicitationResponse{Action: wire.ElicitAccept}
+	case cause == errCompleted: //nolint:errorlint // the same
+		_ = t.conn.answer(ctx, e.message.ID, wire.ElicitationResponse{Action: wire.ElicitAccept})
+	case err != nil:
+		_ = t.conn.answerCancelled(ctx, e.message)
+	default:
+		_ = t.conn.answer(ctx, e.message.ID, response)
 	}
-	_ = t.conn.answer(ctx, e.message.ID, response)
 }
 
 // withdraw ends the question of a request, and reports whether there is one.

@@ -41,6 +41,11 @@ func (t *turn) request(ctx context.Context, m jsonrpc.Message) {
 		tl = &tool{id: p.ToolCall.ToolCallID}
 	}
 	tl.merge(p.ToolCall)
+	if asks := userQuestions(&p); asks != nil {
+		t.tell(tl, tl.shown())
+		t.askPeople(ctx, &pending{message: m, put: func(ctx context.Context) (any, error) { return t.putAll(ctx, &p, asks) }})
+		return
+	}
 	approval, ok := t.hold(tl.id, &permission{m.ID, p, tl.shown()})
 	if !ok {
 		t.conn.opts.Count("editor.too_many_permissions")

@@ -31,7 +31,7 @@ type publishedAgent struct {
 	// steers says that it takes context while it works.
 	steers bool
 	// ask is how the model asks people whether it is to be ochre or mauve, with these options of the agent; field is
-	// that of the answer. silent says why an agent has no such question.
+	// that of the answer, where the question is a form. silent says why an agent has no such question.
 	ask     toolUse
 	options core.Options
 	field   string
@@ -93,7 +93,7 @@ env_key = "OPENAI_API_KEY"
 		keys:  []string{"OPENAI_API_KEY=x", "OPENAI_BASE_URL=$URL/v1", "OPENAI_MODEL=stub"},
 		files: map[string]string{".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false}}`},
 		write: toolUse{name: "write_file", input: `{"file_path":"$DIR/made.txt","content":"made by the model\n"}`}, shows: madeText,
-		silent: "its question is a request for permission, and its answers a field of its own, which the hub does not send",
+		ask: toolUse{name: "ask_user_question", input: `{"questions":[{` + colours + `}]}`},
 	},
 }
 
@@ -350,7 +350,11 @@ func (a publishedAgent) asks(t *testing.T, e config.Agent) {
 			t.Errorf("got the question %s, want it to show %q", shown, want)
 		}
 	}
-	if code, out, stderr := h.run(t, "answer", q.ID, a.field+": mauve"); code != 0 {
+	answer := "mauve"
+	if a.field != "" {
+		answer = a.field + ": mauve"
+	}
+	if code, out, stderr := h.run(t, "answer", q.ID, answer); code != 0 {
 		t.Fatalf("answer: got %d, %s%s", code, out, stderr)
 	}
 	h.end(t, key)
