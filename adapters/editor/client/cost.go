@@ -6,7 +6,10 @@ import (
 )
 
 // cost is what a session has cost. Its agent tells the sum of all turns (usage_update), each turn counts what was added.
-type cost struct{ told, counted core.Money }
+type cost struct {
+	told    core.Money // since the last turn; unknown if nothing was
+	counted core.Money // of the turns before
+}
 
 // tell takes what the agent says, an amount and its currency. Anything else is no cost.
 func (c *cost) tell(v strictjson.Value) {
@@ -22,13 +25,16 @@ func (c *cost) tell(v strictjson.Value) {
 	}
 }
 
-// take returns what was added since the last call; unknown if the agent has told no cost. A sum that is less than
-// before, or in another currency, has started again from zero.
+// take returns what was added since the last call; unknown if the agent has told no sum since then. A sum that is less
+// than before, or in another currency, has started again from zero.
 func (c *cost) take() (added core.Money) {
+	if !c.told.Known() {
+		return added
+	}
 	added = c.told
 	if added.Currency == c.counted.Currency && added.Nanos >= c.counted.Nanos {
 		added.Nanos -= c.counted.Nanos
 	}
-	c.counted = c.told
+	c.told, c.counted = core.Money{}, c.told
 	return added
 }
