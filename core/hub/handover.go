@@ -24,6 +24,11 @@ func (h *Hub) handOver(j *job, s *Session, a *task.Assignment) {
 	recent, _ := h.threads.Turns(j.Thread(), h.limits.HistoryBytes)
 	turns := h.readable(j.From(), recent)
 	missed, from := missedTurns(turns, s.id)
+	given := h.given(j, s.id, missed)
+	if len(given) > 0 {
+		missed = slices.DeleteFunc(slices.Clone(missed), func(t core.Turn) bool { return given[t.Task] })
+		from = slices.IndexFunc(turns, func(t core.Turn) bool { return len(missed) > 0 && t.Task == missed[0].Task })
+	}
 	if j.IsNotice() || len(missed) == 0 || missed[len(missed)-1].Agent == "" {
 		if !keeps {
 			a.History = turns
@@ -35,7 +40,7 @@ func (h *Hub) handOver(j *job, s *Session, a *task.Assignment) {
 	var left []string
 	a.Files, a.FilesOf, left = filesOf(missed)
 	handed.Files, handed.LeftOut = len(a.Files), len(left)
-	if n := h.leftTurns(j, s.id, turns, recent); n > 0 {
+	if n := h.leftTurns(j, s.id, turns, recent); n > 0 && len(given) == 0 {
 		handed.LeftOut += n
 		left = slices.Insert(left, 0, fmt.Sprintf("the %d oldest turns", n))
 	}
@@ -70,6 +75,26 @@ func missedTurns(turns []core.Turn, of core.AgentID) (missed []core.Turn, from i
 	}
 	slices.Reverse(missed)
 	return append(missed, turns[own:]...), from
+}
+
+// latestTasks is how many of the latest tasks of a thread are looked at for what an agent was given with them.
+const latestTasks = 64
+
+// given returns the tasks whose turns an agent, which has missed some, was given with another task of the conversation:
+// one that runs, or has no turn because it was cancelled or failed. Agents keep what others ask apart.
+func (h *Hub) given(j *job, to core.AgentID, missed []core.Turn) map[core.TaskID]bool {
+	if len(missed) == 0 || j.IsNotice() {
+		return nil
+	}
+	given := map[core.TaskID]bool{}
+	for _, id := range h.index.Latest(j.Thread(), latestTasks) {
+		if t := h.tasks.Get(id); t != nil && t != j.Task && t.From().Account() == j.From().Account() {
+			for _, turn := range t.Gave(to) {
+				given[turn] = true
+			}
+		}
+	}
+	return given
 }
 
 // ownTurns returns the number of turns up to the last one of an agent in this conversation.

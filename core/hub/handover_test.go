@@ -97,6 +97,67 @@ func TestAnAgentThatKeepsItsThreadsGetsOnlyWhatOthersSaidSinceItsOwnTurn(t *test
 	})
 }
 
+func TestAnAgentThatGotTheTurnsWithATaskThatWasCancelledOrFailedHasThem(t *testing.T) {
+	for name, c := range map[string]struct {
+		features core.Features
+		end      []core.Body
+		has      bool
+	}{
+		"cancelled":                  {able, []core.Body{core.Cancelled{Reason: "enough"}}, true},
+		"cancelled, it keeps them":   {able | core.FeatureSessions, []core.Body{core.Cancelled{Reason: "enough"}}, true},
+		"failed after output":        {able | core.FeatureSessions, []core.Body{core.Text{Text: "so far"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "no")}}, true},
+		"failed before output":       {able | core.FeatureSessions, []core.Body{core.Failed{Fault: core.NewFault(core.CodeUnauthenticated, "log in")}}, false},
+		"it has gone with the turns": {able | core.FeatureSessions, []core.Body{core.Text{Text: "so far"}, core.Failed{Fault: core.NewFault(core.CodeUnreachable, "gone")}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withHub(t, hub.Limits{}, func(g *testHub) {
+				a, b, asker, other := g.agent("a", able), g.agent("b", c.features), g.connect("r"), g.connectAs(core.Principal{ID: "other", Operator: true, Authenticated: true})
+				ask := func(from *hub.Session, to core.AgentID, content string, files ...core.File) *task.Task {
+					return g.open(from, core.Request{To: core.ToAgent(to), Thread: "t", Content: content, Attachments: files})
+				}
+				g.report(a, ask(asker, "a", "one?", core.File{Name: "plan.md", Data: []byte("plan")}), core.Text{Text: "1"}, core.Done{})
+				const all = "handed over from a with 2 turns and 1 file"
+				waits := ask(asker, "b", "two?") // whether it has them is not known before it is delivered
+				if got := handover(waits); got != all {
+					t.Errorf("got %q, want %q", got, all)
+				}
+				b.Delivered(waits.ID())
+				g.report(b, waits, c.end...)
+				again := ask(asker, "b", "three?")
+				got, files := handover(again), len(again.AgentRequest().Attachments)
+				if c.has != (got == "" && files == 0) {
+					t.Errorf("got %q with %d files for the next task, want them: %t", got, files, !c.has)
+				}
+				if c.has && c.features.Has(core.FeatureSessions) && len(again.AgentRequest().History) > 0 {
+					t.Errorf("got the history %q, want none that it has", turns(again.AgentRequest().History))
+				}
+				g.report(b, again, core.Cancelled{})
+				if got := handover(ask(other, "b", "four?")); got != all {
+					t.Errorf("somebody else's conversation: got %q, want %q", got, all)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAgentIsGivenTheTurnsThatEndedSinceATaskThatWasCancelled(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, b, asker := g.agent("a", able), g.agent("b", able|core.FeatureSessions), g.connect("r")
+		g.talk(asker, a, "a", "t", "one?", "1")
+		cancelled := g.open(asker, core.Request{To: core.ToAgent("b"), Thread: "t", Content: "two?"})
+		b.Delivered(cancelled.ID())
+		g.report(b, cancelled, core.Cancelled{})
+		g.talk(asker, a, "a", "t", "three?", "3")
+		next := g.open(asker, core.Request{To: core.ToAgent("b"), Thread: "t", Content: "four?"})
+		if got, want := handover(next), "handed over from a with 2 turns"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if got, want := turns(next.Request().History), "user: three? | assistant: 3"; got != want {
+			t.Errorf("got the history %q, want %q", got, want)
+		}
+	})
+}
+
 // A turn that was asked earlier may end later, when the agent already had its own.
 func TestATurnThatEndedDuringTheLastOneOfAnAgentIsHandedOverWithTheNext(t *testing.T) {
 	for name, features := range map[string]core.Features{"keeps its threads": able | core.FeatureSessions, "keeps none": able} {

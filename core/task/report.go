@@ -218,6 +218,21 @@ func (t *Task) Assign(a Assignment) bool {
 	return true
 }
 
+// Gave returns the tasks whose turns an agent has got with this one, as far as that is sure and in memory: none if its
+// transport has not taken it, and if it failed without output or with the agent itself.
+func (t *Task) Gave(agent core.AgentID) (turns []core.TaskID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	failed, has := t.log.Last().Body.(core.Failed)
+	if t.agent != agent || t.receipt.Stage < core.StageDelivered || has && (!t.output || failed.Fault.Code == core.CodeUnreachable) {
+		return nil
+	}
+	for _, turn := range t.request.History {
+		turns = append(turns, turn.Task)
+	}
+	return turns
+}
+
 // Delivered notes that the agent's transport accepted the assignment (promise P4).
 func (t *Task) Delivered(w Worker) {
 	t.mu.Lock()

@@ -19,6 +19,9 @@ func (t *turn) finish(m jsonrpc.Message) error {
 			t.conn.opts.Count("editor.cancelled_by_error")
 			return t.conclude(core.Cancelled{Reason: t.whyCancelled()}, nil)
 		}
+		if t.spoken { // it has worked on what it was sent
+			t.learned = t.session.known.Add(t.Request().History, "")
+		}
 		t.frames.Reported(core.KindFailed, false) // by the host
 		return err
 	}

@@ -93,3 +93,24 @@ func TestACancelledTurnIsNotGivenTheFilesOfEarlierTurnsAgain(t *testing.T) {
 		_ = stop()
 	})
 }
+
+func TestATurnThatFailedOnceTheAgentSpokeIsNotGivenTheEarlierOnesAgain(t *testing.T) {
+	for name, spoke := range map[string]bool{"it spoke": true, "it said nothing": false} {
+		serve(t, nil, func(s *served) {
+			p, stop := s.start(`{}`)
+			s.wait(s.other("other", "one")("t", "first?"))
+			asked := s.open(core.Request{Content: "go on", Thread: "t"})
+			p.begins("s1")
+			prompt := p.wants("session/prompt")
+			if spoke {
+				p.text("s1", "so far")
+			}
+			p.fails(prompt, -32603, "the model is down")
+			s.told(asked)
+			if got := s.turn(p, "s1", "t", "again", "three"); strings.Contains(got, "first?") == spoke {
+				s.Errorf("%s: got the prompt %s, want the earlier turns in it: %t", name, got, !spoke)
+			}
+			_ = stop()
+		})
+	}
+}
