@@ -38,7 +38,7 @@ func (h *Hub) handOver(j *job, s *Session, a *task.Assignment) {
 	other := missed[len(missed)-1].Agent
 	handed := &core.Handover{From: other, Turns: len(missed)}
 	var left []string
-	a.Files, a.FilesOf, left = filesOf(missed)
+	a.Files, a.FilesOf, left = filesOf(missed, s.card.Features.Has(core.FeatureFiles))
 	handed.Files, handed.LeftOut = len(a.Files), len(left)
 	if n := h.leftTurns(j, s.id, turns, recent); n > 0 && len(given) == 0 {
 		handed.LeftOut += n
@@ -129,12 +129,12 @@ func (h *Hub) leftTurns(j *job, of core.AgentID, turns, recent []core.Turn) int 
 const maxNamed = 20
 
 // filesOf returns the files of turns for the agent that goes on, the latest within a bound, with the tasks that they
-// are of, and says which are left out.
-func filesOf(turns []core.Turn) (files []core.File, of []core.TaskID, left []string) {
+// are of, and says which are left out: all of them if it takes no files.
+func filesOf(turns []core.Turn, takes bool) (files []core.File, of []core.TaskID, left []string) {
 	room := thread.FileBytes
 	for _, t := range slices.Backward(turns) {
 		for _, f := range slices.Backward(t.Files) {
-			if f.Data == nil || len(f.Data) > room {
+			if !takes || f.Data == nil || len(f.Data) > room {
 				left = append(left, fileName(f))
 				continue
 			}

@@ -219,6 +219,26 @@ func TestAHandoverSaysWhereTheOtherAgentWorksAndWhatIsLeftOut(t *testing.T) {
 	})
 }
 
+func TestAnAgentThatTakesNoFilesIsToldTheNamesOfThoseOfEarlierTurns(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, asker := g.agent("a", able), g.connect("r")
+		g.agent("b", able&^core.FeatureFiles)
+		first := g.open(asker, core.Request{To: core.ToAgent("a"), Thread: "t", Content: "one?", Attachments: []core.File{{Name: "plan.md", MediaType: "text/markdown", Data: []byte("plan")}}})
+		g.report(a, first, core.Text{Text: "1"}, core.Done{})
+		second := g.open(asker, core.Request{To: core.ToAgent("b"), Thread: "t", Content: "two?", Attachments: []core.File{{Name: "own.txt", Data: []byte("own")}}})
+		r := second.AgentRequest()
+		if got := fileNames(r.Attachments); got != "own.txt" {
+			t.Errorf("got the files %q, want its own alone", got)
+		}
+		if got, want := turns(r.History), "Left out: file plan.md (text/markdown).]"; !strings.Contains(got, want) {
+			t.Errorf("got the history %q, want %q in it", got, want)
+		}
+		if got, want := handover(second), "handed over from a with 2 turns, 1 left out"; got != want {
+			t.Errorf("got %q in the log, want %q", got, want)
+		}
+	})
+}
+
 // The name of a thread is no secret: who may not read what was said there hands over nothing of it, and learns not even
 // how much there was.
 func TestARequesterHandsOverOnlyWhatItMayRead(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-const able = core.FeatureCancellation | core.FeatureInjection
+const able = core.FeatureCancellation | core.FeatureInjection | core.FeatureFiles
 
 func TestARequesterReadsTheEventsInOrderUpToTheEnd(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {

@@ -31,7 +31,7 @@ for line in sys.stdin:
 	nativeEcho = `
 import json, sys
 def send(m): print(json.dumps(m), flush=True)
-send({"call": {"id": "1", "act": "join", "command": {"card": {"id": ""}}}})
+send({"call": {"id": "1", "act": "join", "command": {"card": {"id": "", "features": ["files"]}}}})
 asked = {}
 for line in sys.stdin:
     e = json.loads(line).get("event", {})

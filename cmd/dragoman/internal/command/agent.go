@@ -150,7 +150,7 @@ func (a *agentFlags) runText(c *cobra.Command, io Streams, args []string) error 
 	a.id = cmp.Or(a.id, a.name)
 	card := core.Card{
 		ID: core.AgentID(a.id), Name: a.name, Dialect: a.dialect, Capabilities: a.capabilities, Domains: a.domains, Model: a.model, MaxConcurrent: a.concurrent,
-		Features: core.FeatureStreaming | core.FeatureCancellation,
+		Features: core.FeatureStreaming | core.FeatureCancellation | core.FeatureFiles,
 	}
 	if err := checkNames(card); err != nil {
 		return err

@@ -71,7 +71,7 @@ func newText(c connection) (coreagent.Agent, error) {
 	l, e := c.opts.Launcher, c.entry
 	program := agent.Program{Name: e.Command[0], Command: func(ctx context.Context) (*exec.Cmd, error) { return l.command(ctx, e.Process) }, Started: l.Guard.Watch}
 	t := &text{Agent: coreagent.FromHandler(agent.Handler(program, &tail{log: l.Log, name: e.Name}, c.opts.Log), coreagent.Profile{
-		Features: core.FeatureStreaming | core.FeatureCancellation | core.FeatureNotices,
+		Features: core.FeatureStreaming | core.FeatureCancellation | core.FeatureNotices | core.FeatureFiles,
 	}), command: program.Command, frames: c.opts.Frames}
 	return t, nil
 }
