@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/roster"
@@ -11,7 +12,7 @@ import (
 
 // SetChild records the state of the session's agent, which the hub runs itself. Unless it is
 // ready, its tasks wait in its queue. Once it has failed, they fail as unreachable with the
-// reason, and so do new ones, unless another agent may have them.
+// reason, and so do new ones, unless another agent may have them. Being ready is a sign of life.
 func (s *Session) SetChild(c core.Child) {
 	h := s.hub
 	h.mu.Lock()
@@ -19,7 +20,11 @@ func (s *Session) SetChild(c core.Child) {
 		h.mu.Unlock()
 		return
 	}
-	h.roster.Change(s.id, func(e *roster.Entry) { e.Child = &c })
+	h.roster.Change(s.id, func(e *roster.Entry) {
+		if e.Child = &c; c.State == core.ChildReady {
+			e.Load.LastSeen = time.Now()
+		}
+	})
 	h.tellCluster(s)
 	if c.State != core.ChildFailed {
 		h.dispatch(s)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -39,6 +40,20 @@ func TestTasksOfAChildWaitUntilItIsReady(t *testing.T) {
 		}
 		if err := child.Report(asked.ID(), core.Done{}, nil); err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+func TestAChildIsLastSeenWhenItWasReadyAgain(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		child := g.child("c")
+		for _, state := range []core.ChildState{core.ChildReady, core.ChildRestarting, core.ChildReady} {
+			g.sleep(time.Minute)
+			child.SetChild(core.Child{State: state})
+			a, _ := g.hub.Agent(core.Principal{Operator: true}, "c")
+			if got, want := time.Since(a.Load.LastSeen) == 0, state == core.ChildReady; got != want {
+				t.Errorf("%s: last seen %s ago, want now: %t", state, time.Since(a.Load.LastSeen), want)
+			}
 		}
 	})
 }
