@@ -20,7 +20,8 @@ import (
 // choices is what a session can be set to, and what it is.
 type choices struct {
 	offer wire.Offer // guarded by session.mu; the reader loop keeps it up to date
-	// before has what tasks have changed, as it was: it belongs to the holder of the slot.
+	// before has what tasks have changed, as it was: it belongs to the holder of the slot. It is kept beyond the run of
+	// the hub, before the agent is set: an agent may keep its sessions as they were set last.
 	before core.Options
 }
 
@@ -73,7 +74,8 @@ func (c *connection) opened(ctx context.Context, s *session, store *sessions, an
 }
 
 // setFor sets the session to what a task wants.
-func (c *connection) setFor(ctx context.Context, s *session, task core.Options) error {
+func (c *connection) setFor(ctx context.Context, s *session, store *sessions, task core.Options) error {
+	undone := false
 	for _, name := range s.before.Names() {
 		if _, again := task[name]; again {
 			continue
@@ -86,23 +88,38 @@ func (c *connection) setFor(ctx context.Context, s *session, task core.Options) 
 			return err
 		}
 		delete(s.before, name)
+		undone = true
+	}
+	news, err := c.remember(s, task)
+	if undone || news {
+		store.keep(ctx, s)
+	}
+	if err != nil {
+		return err
 	}
 	for _, name := range task.Names() {
-		was, known, err := c.before(s, name)
-		if err != nil {
-			return err
-		}
 		if err := c.set(ctx, s, name, task[name]); err != nil {
 			return err
 		}
-		if known {
+	}
+	return nil
+}
+
+// remember notes what a task is about to change, and reports whether that is news.
+func (c *connection) remember(s *session, task core.Options) (news bool, err error) {
+	for _, name := range task.Names() {
+		was, known, err := c.before(s, name)
+		if err != nil {
+			return news, err
+		}
+		if _, has := s.before[name]; known && !has {
 			if s.before == nil {
 				s.before = core.Options{}
 			}
-			s.before[name] = was
+			s.before[name], news = was, true
 		}
 	}
-	return nil
+	return news, nil
 }
 
 // before returns what the task after the next one is to have, and whether that is known. A task sets nothing that

@@ -159,6 +159,47 @@ func TestATaskIsSetAsItWantsAndTheNextOneAsBefore(t *testing.T) {
 	})
 }
 
+func TestWhatATaskHasSetIsUndoneAfterARestartOfTheHub(t *testing.T) {
+	for name, ended := range map[string]bool{"the task was done": true, "the hub was killed in it": false} {
+		log := &coretest.MemoryLog{}
+		edit := func(o *client.Options) { o.Sessions = log }
+		const can = `{"sessionCapabilities":{"resume":{}}}`
+		serve(t, edit, func(s *served) {
+			p, stop := s.start(can)
+			asked := s.open(core.Request{Content: "x", Thread: "t", Options: core.Options{"model": "b"}})
+			p.replies(p.wants("session/new"), `{"sessionId":"s1",`+offered+`}`)
+			p.replies(p.wants("session/set_config_option"), `{}`)
+			if prompt := p.wants("session/prompt"); ended {
+				p.replies(prompt, `{"stopReason":"end_turn"}`)
+				s.wait(asked)
+			}
+			_ = stop()
+		})
+		serve(t, edit, func(s *served) {
+			p, stop := s.start(can)
+			asked := s.open(core.Request{Content: "x", Thread: "t"})
+			now := strings.NewReplacer(`"currentValue":"a"`, `"currentValue":"b"`, `"currentModeId":"auto"`, `"currentModeId":"default"`, `"currentValue":"auto"`, `"currentValue":"default"`)
+			p.replies(p.wants("session/resume"), now.Replace(`{`+offered+`}`)) // the mode is of the agent itself
+			m := p.wants("session/set_config_option")
+			if got, want := string(m.Params.Raw()), `{"sessionId":"s1","configId":"model","value":"a"}`; got != want {
+				s.Errorf("%s: the agent got %s, want %s", name, got, want)
+			}
+			p.replies(m, `{}`)
+			p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
+			s.wait(asked)
+			_ = stop()
+		})
+		serve(t, edit, func(s *served) { // what was undone is not undone again
+			p, stop := s.start(can)
+			asked := s.open(core.Request{Content: "x", Thread: "t"})
+			p.replies(p.wants("session/resume"), strings.Replace(`{`+offered+`}`, `"currentValue":"a"`, `"currentValue":"b"`, 1))
+			p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
+			s.wait(asked)
+			_ = stop()
+		})
+	}
+}
+
 func TestATaskSetsNothingThatCouldNotBeUndoneAfterIt(t *testing.T) {
 	serve(t, set(core.Options{"mode": "default"}), func(s *served) {
 		p, stop := s.start(`{}`)

@@ -65,6 +65,8 @@ type record struct {
 	// Seen and Known are the turns that it knows: see [agent.Known].
 	Seen  core.TaskID   `json:"seen,omitempty"`
 	Known []core.TaskID `json:"known,omitempty"`
+	// Before has what tasks have changed, as it was.
+	Before core.Options `json:"before,omitempty"`
 	// Offer is what new sessions can be set to, in a record of no thread.
 	Offer json.RawMessage `json:"offer,omitempty"`
 }
@@ -99,6 +101,7 @@ func (s *sessions) load(ctx context.Context) error {
 		if r.Thread != "" && r.Session != "" {
 			old := newSession(r.Conversation)
 			old.id, old.known = r.Session, agent.Known{Floor: r.Seen, After: r.Known}
+			old.before = r.Before
 			all.Put(old.of, old)
 		}
 		return true
@@ -139,7 +142,7 @@ func (s *sessions) keep(ctx context.Context, of *session) {
 	if s.log == nil || of.once {
 		return
 	}
-	if err := s.log.Append(ctx, strictjson.Encode(record{Agent: s.opts.Agent, Conversation: of.of, Session: of.id, Seen: of.known.Floor, Known: of.known.After})); err != nil {
+	if err := s.log.Append(ctx, strictjson.Encode(record{Agent: s.opts.Agent, Conversation: of.of, Session: of.id, Seen: of.known.Floor, Known: of.known.After, Before: of.before})); err != nil {
 		s.opts.Log.Warn("the session of a thread could not be kept: after a restart of the hub the thread begins another", "thread", of.of.Thread, "error", err)
 	}
 }

@@ -116,7 +116,7 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 	if s.once {
 		defer t.conn.drop(ctx, s)
 	}
-	if err := t.conn.setFor(opening, s, r.Options); err != nil {
+	if err := t.conn.setFor(opening, s, store, r.Options); err != nil {
 		return err
 	}
 	t.report(core.SessionStarted{Session: s.id}, nil)
