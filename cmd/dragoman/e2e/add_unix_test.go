@@ -33,8 +33,8 @@ func TestAnAgentThatIsAddedIsTakenByTheHubThatRuns(t *testing.T) {
 	t.Parallel()
 	user, there, here := atHome(t), t.TempDir(), t.TempDir()
 	hub := startHubOf(t, there, user)
-	if out := dragoman(t, here, user, "add", "where", "--", "pwd"); !strings.Contains(out, "the hub takes it") {
-		t.Errorf("got %s, want it to say that the hub takes it", out)
+	if out, want := dragoman(t, here, user, "add", "where", "--", "pwd"), "where is ready; next: 'dragoman ask where hello --hub http://"+hub.http+"'"; !strings.Contains(out, want) {
+		t.Errorf("got %s, want %s in it", out, want)
 	}
 	if line := hub.waitLog(t, "will run"); line["agent"] != "where" || line["command"] != "pwd" {
 		t.Errorf("got %v, want the command told before it runs", line)
@@ -52,6 +52,38 @@ func TestAnAgentThatIsAddedIsTakenByTheHubThatRuns(t *testing.T) {
 	if out, err := add.CombinedOutput(); err == nil || !strings.Contains(string(out), "where is there already") {
 		t.Errorf("again: got %v and %s, want it refused", err, out)
 	}
+}
+
+// The program is in the PATH of whoever adds it, and not in that of the hub.
+func TestAnAgentThatTheHubCannotStartIsSaidWhereItIsAdded(t *testing.T) {
+	t.Parallel()
+	user, there, bin := atHome(t), t.TempDir(), t.TempDir()
+	hub := startHubOf(t, there, user)
+	if err := os.WriteFile(filepath.Join(bin, "mine"), []byte("#!/bin/sh\ncat\n"), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	add := program(t, "add", "mine", "--", "mine")
+	add.Dir, add.Env = there, append(add.Env, append(user, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))...)
+	out, err := add.CombinedOutput()
+	if want := "dragoman: mine could not be started: "; err == nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "mine is in dragoman.yaml") {
+		t.Errorf("got %v and %s, want %q after what was written", err, out, want)
+	}
+	hub.waitLog(t, "will run")
+}
+
+// What the hub does not say is said to be unknown, with how to look.
+func TestAHubThatCannotBeAskedIsToldAllTheSame(t *testing.T) {
+	t.Parallel()
+	user, there := atHome(t), t.TempDir()
+	if err := os.WriteFile(filepath.Join(there, "dragoman.yaml"), []byte("auth: {tokens: "+tokensFile(t, "anna")+"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hub := startHubOf(t, there, user)
+	out := dragoman(t, there, user, "add", "shout", "--", "tr", "a-z", "A-Z")
+	if want := "'dragoman agents shout --hub http://" + hub.http + "' says that"; !strings.Contains(out, "cannot be asked how it goes") || !strings.Contains(out, want) {
+		t.Errorf("got %s, want %s in it", out, want)
+	}
+	hub.waitLog(t, "agent is ready")
 }
 
 func TestAHubTellsItsSettingsFileAndWhatItWillRun(t *testing.T) {

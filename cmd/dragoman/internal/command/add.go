@@ -74,7 +74,7 @@ default with --url), or mcp for an MCP server, whose tools the hub then offers.`
 		if err != nil {
 			return err
 		}
-		return file.add(to, e)
+		return file.add(c.Context(), to, e)
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -78,7 +79,7 @@ func filesOf(hubs []service.Running) (all []string) {
 }
 
 // add adds an entry to the file, and lets the hubs that read it take it.
-func (f settingsFile) add(io Streams, e newEntry) error {
+func (f settingsFile) add(ctx context.Context, io Streams, e newEntry) error {
 	there := map[string][]string{"agents": f.settings.Agents.Names(), "packs": f.settings.Packs.Names()}[e.list]
 	if i := slices.Index(there, e.name); i >= 0 {
 		return usagef("%s: %s is there already: remove it, or choose another name", f.settings.At(fmt.Sprintf("%s[%d]", e.list, i)), e.name)
@@ -107,7 +108,7 @@ func (f settingsFile) add(io Streams, e newEntry) error {
 	if e.note != "" {
 		fmt.Fprintln(io.Out, "note: "+e.note)
 	}
-	return f.tellHubs(io, e)
+	return f.tellHubs(ctx, io, e)
 }
 
 // fromHere returns a path as it is called in the working directory, if it is below that.
@@ -122,8 +123,8 @@ func fromHere(path string) string {
 	return path
 }
 
-// tellHubs lets the hubs that run take the settings, and says what to type next.
-func (f settingsFile) tellHubs(io Streams, e newEntry) error {
+// tellHubs lets the hubs that run take the settings, and says what becomes of an agent, and what to type next.
+func (f settingsFile) tellHubs(ctx context.Context, io Streams, e newEntry) error {
 	try := self() + " ask " + quoted(e.name) + " hello"
 	if e.list == "packs" {
 		try = self() + " packs " + quoted(e.name)
@@ -150,8 +151,16 @@ func (f settingsFile) tellHubs(io Streams, e newEntry) error {
 			fmt.Fprintf(io.Out, "%s comes from the hub: if it was started without it, start it again\n", visible(v))
 		}
 	}
-	_, err := fmt.Fprintf(io.Out, "the hub takes it; next: '%s'\n", try)
-	return err
+	if e.list == "packs" {
+		_, err := fmt.Fprintf(io.Out, "the hub takes it; next: '%s'\n", try)
+		return err
+	}
+	for _, h := range f.hubs {
+		if err := tellStarted(ctx, io, h, e.name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replaceFile writes a file as a whole. One that is there keeps its mode, its owner where that is possible, and the

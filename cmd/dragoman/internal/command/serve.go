@@ -57,7 +57,8 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 		return wrongSettings(err)
 	}
 	service.LimitMemory(settings.Limits.Memory)
-	defer announce(settings, log)()
+	at, gone := announce(settings, log)
+	defer gone()
 	commands := commandLog{log: log}
 	commands.tell(settings)
 	again := func() (config.Config, error) {
@@ -69,7 +70,7 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 	}
 	for pause := time.Duration(0); ; {
 		began := time.Now()
-		err := serveLife(ctx, &settings, open, again, reload, signals, log)
+		err := serveLife(ctx, &settings, at, open, again, reload, signals, log)
 		if !settings.Clustered() || !errors.Is(err, journal.ErrFenced) {
 			return err
 		}
@@ -97,8 +98,8 @@ func pauseAfter(lived, before time.Duration) time.Duration {
 }
 
 // serveLife runs a hub until a signal, until its only peer has gone, or until another hub has taken
-// it over. The listeners of the next life have the same ports.
-func serveLife(ctx context.Context, settings *config.Config, open func() (*stdio.Conn, error), read func() (config.Config, error), reload, signals <-chan os.Signal, log *slog.Logger) error {
+// it over, and tells where it is reached. The listeners of the next life have the same ports.
+func serveLife(ctx context.Context, settings *config.Config, tell func(url string), open func() (*stdio.Conn, error), read func() (config.Config, error), reload, signals <-chan os.Signal, log *slog.Logger) error {
 	s, err := startHub(ctx, *settings, signals, log)
 	if errors.Is(err, errStopped) {
 		log.Info("the hub was stopped before it was ready")
@@ -123,7 +124,9 @@ func serveLife(ctx context.Context, settings *config.Config, open func() (*stdio
 		log.Info("tasks are kept in memory alone: --data-dir keeps them on disk")
 	}
 	log.Info("the hub is ready", readyLine(s.Addresses(), *settings)...)
-	if next := nextStep(s.Addresses(), *settings); next != "" {
+	here := urlHere(s.Addresses(), *settings)
+	tell(here)
+	if next := nextStep(here, *settings); next != "" {
 		log.Info(next)
 	}
 

@@ -59,18 +59,22 @@ func absolute(path string) string {
 	return path
 }
 
-// announce lets 'dragoman add' find this hub, until gone is called.
-func announce(c config.Config, log *slog.Logger) (gone func()) {
-	gone, err := service.Announce(cmp.Or(c.File, config.FileName))
+// announce lets 'dragoman add' find this hub, until gone is called, and by at ask it.
+func announce(c config.Config, log *slog.Logger) (at func(url string), gone func()) {
+	tell, gone, err := service.Announce(cmp.Or(c.File, config.FileName))
 	if err != nil {
 		log.Debug("'dragoman add' does not find this hub", "error", err)
-		return func() {}
+		return func(string) {}, func() {}
 	}
-	return gone
+	return func(url string) {
+		if err := tell(url); err != nil {
+			log.Debug("'dragoman add' cannot ask this hub", "error", err)
+		}
+	}, gone
 }
 
-// nextStep returns the address of the console, and what to type next; "" for a hub without HTTP.
-func nextStep(at service.Addresses, c config.Config) string {
+// urlHere returns the address of a hub for this machine; "" for one without HTTP.
+func urlHere(at service.Addresses, c config.Config) string {
 	host, port, err := net.SplitHostPort(at.HTTP)
 	if err != nil {
 		return ""
@@ -78,16 +82,21 @@ func nextStep(at service.Addresses, c config.Config) string {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	scheme, next := "http", self()+" add"
+	scheme := "http"
 	if c.TLS.Cert != "" {
 		scheme = "https"
 	}
-	console := fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(host, port))
-	if len(c.Agents) > 0 {
-		next = self() + " ask " + quoted(c.Agents[0].Name) + " hello"
-		if console != cmp.Or(variable("DRAGOMAN_HUB"), "http://"+config.Default().HTTPAddr) {
-			next += " --hub " + console
-		}
+	return fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(host, port))
+}
+
+// nextStep returns the address of the console, and what to type next; "" for a hub without HTTP.
+func nextStep(console string, c config.Config) string {
+	next := self() + " add"
+	switch {
+	case console == "":
+		return ""
+	case len(c.Agents) > 0:
+		next = self() + " ask " + quoted(c.Agents[0].Name) + " hello" + hubFlagFor(console)
 	}
 	return fmt.Sprintf("the console is at %s/; next, in another terminal: %s", console, next)
 }

@@ -15,6 +15,8 @@ type Running struct {
 	// Dir is its working directory, File the settings file that it reads, or would read.
 	Dir  string `json:"dir"`
 	File string `json:"file"`
+	// URL is where it is reached over HTTP on this machine; "" before it is ready, and for one without.
+	URL string `json:"url,omitempty"`
 }
 
 const runningName = "hub.json"
@@ -26,8 +28,8 @@ func runningDir() (string, error) {
 }
 
 // Announce tells other processes of this user that this process is a hub which reads a settings file, until gone is
-// called or the process ends.
-func Announce(file string) (gone func(), err error) {
+// called or the process ends, and by at where it is reached.
+func Announce(file string) (at func(url string) error, gone func(), err error) {
 	r := Running{PID: os.Getpid()}
 	above, err := runningDir()
 	if err == nil {
@@ -37,27 +39,31 @@ func Announce(file string) (gone func(), err error) {
 		r.File, err = filepath.Abs(file)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	dir := filepath.Join(above, strconv.Itoa(r.PID))
 	held, err := lockDir(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	data, err := json.Marshal(r)
-	if err == nil {
-		err = replaceFile(filepath.Join(dir, runningName), data)
+	at = func(url string) error {
+		r.URL = url
+		data, err := json.Marshal(r)
+		if err == nil {
+			err = replaceFile(filepath.Join(dir, runningName), data)
+		}
+		return err
 	}
 	gone = func() {
 		_ = os.Remove(filepath.Join(dir, runningName))
 		held.Close()
 		_ = os.RemoveAll(dir)
 	}
-	if err != nil {
+	if err := at(""); err != nil {
 		gone()
-		return nil, err
+		return nil, nil, err
 	}
-	return gone, nil
+	return at, gone, nil
 }
 
 // RunningHubs returns the hubs of this user that run, and removes what killed ones have left.
