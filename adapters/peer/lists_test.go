@@ -49,6 +49,25 @@ func TestADecisionIsMadeAtAHubThatHasNotReadTheTask(t *testing.T) {
 	}
 }
 
+func TestEveryHubListsWhyATaskFailed(t *testing.T) {
+	all := connected(t, "a", "b", "c")
+	bob := all["b"].join(t, all, core.Card{ID: "bob"})
+	ask(t, all["a"].person("ann"), core.ToAgent("bob"))
+	failed := assigned(t, bob)
+	if err := bob.Report(failed.ID(), core.Failed{Fault: core.NewFault(core.CodeUnreachable, "the shop is closed")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{"a", "b", "c"} {
+		page, err := all[at].Tasks(t.Context(), operator, task.Filter{State: "failed"})
+		if err != nil || len(page.Tasks) != 1 {
+			t.Fatalf("at hub %s: got %+v and %v, want one task", at, page, err)
+		}
+		if f := page.Tasks[0].Fault; f == nil || f.Code != core.CodeUnreachable || f.Message != "the shop is closed" {
+			t.Errorf("at hub %s: got %v, want why it failed", at, f)
+		}
+	}
+}
+
 // gets waits until an agent has a task.
 func gets(t *testing.T, agent *hub.Session, id core.TaskID) {
 	t.Helper()

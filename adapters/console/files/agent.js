@@ -30,7 +30,7 @@ export const address = (id) => '#/agents/' + encodeURIComponent(id);
 
 /** A link that begins a conversation. @param {string} id */
 export function talkTo(id) {
-  return h('a', { class: 'talk-to', href: '#/new?to=' + encodeURIComponent(id) }, 'New conversation', h('span', { class: 'unseen' }, ' with ' + id));
+  return h('a', { class: 'talk-to', href: '#/new?to=' + encodeURIComponent(id) }, 'Talk', h('span', { class: 'unseen' }, ' to ' + id));
 }
 
 /** @param {any} v */

@@ -6,7 +6,7 @@ import { filters } from './filters.js';
 import { get, poll } from './api.js';
 import { address, show as showOne, stateOf, stateShown, talkTo, whyNotReady } from './agent.js';
 
-const LONG = 500; // rows; of more, only those that are seen exist
+const LONG = 100; // rows; of more, only those that are seen exist
 
 /** The states in the order in which they need somebody. */
 const STATES = ['failed', 'restarting', 'starting', 'overloaded', 'draining', 'busy', 'idle'];
@@ -50,7 +50,7 @@ export function show(page) {
     state.textContent = !rows.size ? 'No agent is here that you may see.' : (found.length < rows.size ? count(found.length) + ' of ' : '') +
       count(rows.size) + (rows.size === 1 ? ' agent is here.' : ' agents are here.');
     if (!found.length) return empty(rows.size > 0);
-    const kind = found.length > LONG ? List : Table;
+    const kind = rows.size > LONG ? List : Table;
     if (!(shown instanceof kind)) {
       if (shown instanceof List) shown.close();
       shown = kind === List ? new List('Agents', brief) : new Table();
@@ -110,7 +110,7 @@ const loadText = (r) => (r.a.max_concurrent ? (r.a.load?.active ?? 0) + ' of ' +
 
 /** The cells of one of many. @param {Row} r */
 function brief(r) {
-  return [h('a', { class: 'agent', href: address(r.a.id) }, r.a.id), stateShown(r.state), h('span', { class: 'at' }, loadText(r)),
+  return [h('a', { class: 'agent', href: address(r.a.id) }, r.a.id), stateShown(r.state), h('span', { class: 'at' }, loadText(r) + (r.a.load?.queued ? ', ' + count(r.a.load.queued) + ' queued' : '')),
     h('span', { class: 'kind' }, r.a.dialect), r.why ? h('span', { class: 'why' }, short(r.why, 200)) : h('span', { class: 'text' }, short((r.a.capabilities ?? []).join(', '), 80)), talkTo(r.a.id)];
 }
 

@@ -13,6 +13,9 @@ export class Refusal extends Error {
   }
 }
 
+/** Why a view for operators is refused, with the right that is missing. @param {Error} e */
+export const refusal = (e) => e.message + (e instanceof Refusal && e.status === 403 ? '. Your credential lacks the right operate' : '') + '.';
+
 /** Where the page listens: what happens to the connection and to the credential. */
 export const listeners = {
   /** @type {(why: string) => void} */

@@ -29,7 +29,7 @@ export function conversation(pane, id, at) {
   const turns = [];
   /** @type {Map<string, Turn>} */
   const known = new Map();
-  let before = '', older = true, pinned = true, reading = false, listed = false;
+  let before = '', older = true, pinned = true, reading = false, listed = false, top = 0, why = '';
 
   const running = () => turns.findLast((t) => t.runs && t.model.agent) ?? turns.findLast((t) => t.runs);
   const compose = new Compose({
@@ -53,7 +53,7 @@ export function conversation(pane, id, at) {
     compose.offer();
     const last = turns.findLast((x) => x.model.agent);
     if (last) compose.last(last.model.agent);
-    state.textContent = reader.lost || (listed && !turns.length ? 'Nothing was said here yet that you may read. Ask below.' : !older ? '' : state.textContent === 'Reading…' ? '' : state.textContent ?? '');
+    state.textContent = reader.lost || why || (!listed ? 'Reading…' : !turns.length ? 'Nothing was said here yet that you may read. Ask below.' : !older && turns.length > PAGE ? 'The beginning. ' + count(turns.length) + ' turns.' : '');
     scroll.classList.toggle('busy', !!t);
     keepEnd();
   });
@@ -86,9 +86,9 @@ export function conversation(pane, id, at) {
     await Promise.race([all, new Promise((done) => setTimeout(done, PATIENCE))]);
     if (signal.aborted) return;
     for (const t of fresh) t.paint();
-    const height = scroll.scrollHeight, top = scroll.scrollTop;
+    const height = scroll.scrollHeight, from = scroll.scrollTop;
     let grown = 0;
-    for (const t of fresh) {
+    for (const t of fresh.toReversed()) {
       const item = h('li', {}, t.element), next = turns[turns.indexOf(t) + 1]?.element.parentElement;
       if (next?.isConnected) {
         list.insertBefore(item, next);
@@ -96,7 +96,7 @@ export function conversation(pane, id, at) {
       } else list.append(item);
     }
     place();
-    if (grown && !pinned) scroll.scrollTop = top + scroll.scrollHeight - height; // what is read stays where it is
+    if (grown && !pinned) scroll.scrollTop = from + scroll.scrollHeight - height; // what is read stays where it is
     keepEnd();
     paint();
   };
@@ -136,9 +136,12 @@ export function conversation(pane, id, at) {
     compose.words.focus();
   };
   const scrolled = () => {
-    pinned = scroll.scrollTop + scroll.clientHeight >= scroll.scrollHeight - NEAR;
+    // Turns that come into view may be longer than they were taken for: only a reader who goes up leaves the end.
+    if (scroll.scrollTop + scroll.clientHeight >= scroll.scrollHeight - NEAR) pinned = true;
+    else if (scroll.scrollTop < top - 2) pinned = false;
+    top = scroll.scrollTop;
     down.hidden = pinned;
-    if (scroll.scrollTop < 2 * scroll.clientHeight) more();
+    if (older && scroll.scrollTop < 2 * scroll.clientHeight) more();
   };
   const resized = new ResizeObserver(() => keepEnd());
   resized.observe(scroll);
@@ -165,15 +168,17 @@ export function conversation(pane, id, at) {
       before = r.before ?? '';
       older = before !== '';
       await take(r);
-      state.textContent = older ? '' : turns.length > PAGE ? 'The beginning. ' + count(turns.length) + ' turns.' : '';
+      why = '';
     } catch (e) {
       if (signal.aborted) return;
       if (!(e instanceof Refusal)) throw e;
-      older = e.status === 0;
-      state.textContent = e.message;
+      older = e.status === 0 || e.status >= 500; // it is read once one goes on
+      why = e.message;
     } finally {
       reading = false;
+      paint();
     }
+    if (listed && !why) setTimeout(scrolled); // what was read may be less than what there is room for
   };
   const start = async () => {
     await more();
@@ -186,6 +191,7 @@ export function conversation(pane, id, at) {
       wanted.focus({ preventScroll: true });
     }
     paint();
+    scrolled();
     const first = turns[0]?.model.opened?.request?.content;
     if (first && !older && !pane.titleOf(id)) name(first);
     poll(1500, signal, async () => take(await page(PAGE)), () => {});

@@ -6,9 +6,11 @@ const READ = 4 << 20; // bytes of the events of a task
 const KEPT = 50; // tasks
 const INPUT = 64 << 10; // letters of an input
 
-/** A request for a decision. @typedef {{at: number, call: string, name: string, input: string, more: number}} Asked */
+/** What was asked. @typedef {{name: string, input: string, more: number}} Asked */
 
-/** @typedef {{seq: number, asked: Promise<{all: Asked[], why: string}>}} Reading */
+/** A decision on it, in a task. @typedef {{at: number, call: string, approved: boolean, asked: Asked}} Decision */
+
+/** @typedef {{seq: number, all: Promise<{all: Decision[], why: string}>}} Reading */
 
 export class Decided {
   /** @param {AbortSignal} signal */
@@ -28,28 +30,34 @@ export class Decided {
   async find(d) {
     let reading = this.tasks.get(d.object);
     if (!reading || reading.seq < d.seq) {
-      const asked = this.last.then(() => this.read(d.object));
-      this.last = asked;
-      reading = { seq: d.seq, asked };
+      const all = this.last.then(() => this.read(d.object));
+      this.last = all;
+      reading = { seq: d.seq, all };
       this.tasks.delete(d.object);
       this.tasks.set(d.object, reading);
       if (this.tasks.size > KEPT) this.tasks.delete(/** @type {string} */ (this.tasks.keys().next().value));
     }
-    const { all, why } = await reading.asked;
-    const of = all.filter((a) => a.call === d.call);
-    // A call may be asked about again, with another input.
-    return of.findLast((a) => a.at <= Date.parse(d.at)) ?? of[0] ?? why;
+    const { all, why } = await reading.all;
+    // A call may be decided on again, with another input: it is the one of that time.
+    const off = (/** @type {Decision} */ x) => Math.abs(x.at - Date.parse(d.at));
+    const of = all.filter((x) => x.call === d.call && x.approved === Boolean(d.approved)).sort((x, y) => off(x) - off(y));
+    return of[0]?.asked ?? why;
   }
 
   /** @param {string} task */
   async read(task) {
-    /** @type {Asked[]} */
+    /** @type {Decision[]} */
     const all = [];
+    /** @type {Map<string, Asked>} */
+    const asked = new Map();
     try {
-      const whole = await lines('/v1/tasks/' + segment(task) + '/events?follow=false', (e) => {
-        if (e.kind !== 'approval_requested') return;
-        const input = String(e.body.input ?? '');
-        all.push({ at: Date.parse(e.at), call: e.body.id, name: e.body.name, input: input.slice(0, INPUT), more: Math.max(0, input.length - INPUT) });
+      const whole = await lines('/v1/tasks/' + segment(task) + '/events?follow=false', ({ kind, at, body }) => {
+        if (kind === 'approval_requested') {
+          const input = String(body.input ?? '');
+          asked.set(body.id, { name: String(body.name), input: input.slice(0, INPUT), more: Math.max(0, input.length - INPUT) });
+        }
+        const of = kind === 'approval_decided' && asked.get(body.id);
+        if (of) all.push({ at: Date.parse(at), call: body.id, approved: Boolean(body.approved), asked: of });
       }, this.signal, READ);
       return { all, why: whole ? 'The task no longer has it.' : 'It is behind the first 4 MiB of the task.' };
     } catch (e) {

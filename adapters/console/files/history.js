@@ -126,7 +126,7 @@ export class History {
     await pause(200, this.signal); // the audit is written together
     await this.read();
     const d = this.decisions.find((e) => (item.approval ? e.act === 'decide' && e.object === item.approval.task && e.call === item.approval.id : e.act === 'answer' && e.object === item.question?.id));
-    return d ? said(d) + ' by ' + shortWho(d.principal) : '';
+    return d ? said(d) + (d.call ? ' ' + d.call : '') + ' by ' + shortWho(d.principal) : '';
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { clock, count, h, painter, say, taskLink } from './dom.js';
 import { visible } from './letters.js';
-import { Refusal, follow, get } from './api.js';
+import { Refusal, follow, get, refusal } from './api.js';
 import { KINDS, summary } from './events.js';
 import { filters } from './filters.js';
 import { List } from './list.js';
@@ -191,7 +191,7 @@ export function show(page) {
   }).catch((e) => {
     if (!(e instanceof Refusal)) throw e;
     refused = true;
-    state.replaceChildren((e.status === 403 ? '' : 'The events cannot be read (' + e.status + '): ') + e.message + '. ', h('a', { href: '#/tasks' }, 'See the tasks that you may read'));
+    state.replaceChildren((e.status === 403 ? '' : 'The events cannot be read (' + e.status + '): ') + refusal(e) + ' ', h('a', { href: '#/tasks' }, 'See the tasks that you may read'));
     next.remove();
     list.element.remove();
   });

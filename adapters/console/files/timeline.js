@@ -104,7 +104,7 @@ export function barsOf(m, below, id) {
   /** @type {Bar[]} */
   const bars = [{ name: 'task', kind: 'task', depth: 0, from: begin, to: end, bad: m.state === 'failed' }];
   const first = m.attempts[0];
-  if (!first || at(first.at) > begin) bars.push({ name: 'waits for an agent', kind: 'wait', depth: 1, from: begin, to: first ? at(first.at) : end, bad: false });
+  if (!first || at(first.at) > begin) bars.push({ name: 'queued', kind: 'wait', depth: 1, from: begin, to: first ? at(first.at) : end, bad: false });
   for (const a of m.attempts) bars.push({ name: a.agent, kind: 'agent', depth: 1, from: at(a.at), to: a.end ? at(a.end) : end, bad: !!a.fault });
   for (const p of m.parts) { // in the order of time
     if (bars.length >= TABLE) break;

@@ -71,12 +71,6 @@ export class Turn {
       this.ended = true;
       this.end();
     }
-    for (const [key, card] of this.cards) {
-      if (card.gone && !card.element.contains(document.activeElement)) {
-        card.element.remove();
-        this.cards.delete(key);
-      }
-    }
     this.tick();
   }
 
@@ -109,13 +103,13 @@ export class Turn {
   place(items) {
     const own = items.filter((i) => i.approval ? i.approval.task === this.id : i.question?.tasks?.includes(this.id));
     for (const item of own) {
-      if (this.cards.has(item.key)) continue;
-      const card = cardOf(item, true);
-      tell(card);
+      const card = this.cards.get(item.key) ?? cardOf(item, true);
+      if (!this.cards.has(item.key)) tell(card);
       this.cards.set(item.key, card);
       const host = item.approval ? this.tools.get(item.approval.id)?.asked : this.questions.get(item.question?.id ?? '');
+      if (card.element.parentElement === host || card.element.contains(document.activeElement)) continue;
       if (host) host.append(card.element);
-      else this.working.before(card.element); // its events are still to come, or it is of a task that this one caused
+      else if (!card.element.isConnected) this.working.before(card.element); // its events are still to come, or it is of a task that this one caused
     }
     for (const [key, card] of this.cards) {
       if (!card.gone && !own.some((i) => i.key === key)) retire(card, 'It no longer waits: it was decided elsewhere, or its time is over.');
@@ -124,7 +118,13 @@ export class Turn {
 
   /** Says what the agent does and how long it has, while it works. */
   tick() {
-    for (const card of this.cards.values()) tell(card);
+    for (const [key, card] of this.cards) {
+      tell(card);
+      if (card.gone && !card.element.contains(document.activeElement)) { // the log has what became of it
+        card.element.remove();
+        this.cards.delete(key);
+      }
+    }
     if (!this.runs) {
       this.working.textContent = '';
       return;

@@ -1,7 +1,7 @@
 // Usage: tokens and money, and what is left of the budgets.
 
 import { count, h, money, patch, table, taskLink, threadLink, time } from './dom.js';
-import { poll, get } from './api.js';
+import { get, poll, refusal } from './api.js';
 
 /** How one says what the hub counts by. */
 const BY = /** @type {Object<string, string>} */ ({ agent: 'agent', thread: 'conversation', requester: 'who asked', day: 'day', task: 'task' });
@@ -35,7 +35,7 @@ export function show(page) {
         (b.cost ? money(b.cost) : count(b.tokens) + ' tokens') + (b.per === 'day' ? ' a day' : ' in total'), meter(b.percent), time(b.resets) || 'never'])) : ''));
   };
   /** @param {Error} e */
-  const failed = (e) => { state.textContent = e.message; };
+  const failed = (e) => { state.textContent = refusal(e); };
   poll(5000, page.signal, read, failed);
   by.addEventListener('change', () => {
     page.address({ by: by.value });

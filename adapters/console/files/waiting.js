@@ -18,7 +18,7 @@ export function show(page) {
     h('a', { href: '#/new' }, 'Ask an agent'), ' meanwhile, or see ', h('a', { href: '#/live' }, 'what happens now'), '.');
   /** What a notification was about. */
   let wanted = page.query.get('item') ?? '';
-  page.root.append(h('h1', {}, 'Waiting'), state, offer(), empty, cards, back, history.element);
+  page.root.append(h('h1', {}, 'Waiting'), state, h('div', { class: 'act' }, offer()), empty, cards, back, history.element);
   /** @type {Map<string, Card>} */
   const shown = new Map();
 

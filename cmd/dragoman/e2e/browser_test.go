@@ -321,13 +321,62 @@ func (p *tab) nameOf(selector string) string {
 	return tree.Nodes[0].Name.Value
 }
 
+// element is an element of a page, as a screen reader finds it.
+type element struct {
+	*tab
+	object string
+}
+
+// byRole waits for the element that has a role and a name for a screen reader; if several have, it is the first.
+func (p *tab) byRole(role, name string) element {
+	p.Helper()
+	found := struct {
+		Nodes []struct{ BackendDOMNodeID int }
+	}{}
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for end := time.Now().Add(watchdog); time.Now().Before(end); <-again.C {
+		var document struct{ Root struct{ NodeID int } }
+		p.call("DOM.getDocument", map[string]int{"depth": 0}, &document)
+		p.call("Accessibility.queryAXTree", map[string]any{"nodeId": document.Root.NodeID, "role": role, "accessibleName": name}, &found)
+		if len(found.Nodes) == 0 {
+			continue
+		}
+		var node struct{ Object struct{ ObjectID string } }
+		p.call("DOM.resolveNode", map[string]int{"backendNodeId": found.Nodes[0].BackendDOMNodeID}, &node)
+		return element{p, node.Object.ObjectID}
+	}
+	body, _ := p.run(`location.href + "\n" + document.body.innerText`)
+	p.Fatalf("there is no %s named %q; the page is %s", role, name, body)
+	return element{}
+}
+
+// get returns what a function returns of which the element is this.
+func (e element) get(function string) string {
+	e.Helper()
+	var r struct{ Result struct{ Value any } }
+	e.call("Runtime.callFunctionOn", map[string]any{"objectId": e.object, "functionDeclaration": function, "returnByValue": true, "awaitPromise": true}, &r)
+	return fmt.Sprint(r.Result.Value)
+}
+
+// click clicks on it with the mouse.
+func (e element) click() {
+	e.Helper()
+	e.clickAt(e.get(`function() { this.scrollIntoView({block: 'center'}); const r = this.getBoundingClientRect(); return JSON.stringify({x: r.x + r.width / 2, y: r.y + r.height / 2}); }`))
+}
+
 // click clicks with the mouse on an element once it is there.
 func (p *tab) click(selector string) {
 	p.Helper()
+	p.clickAt(p.await(fmt.Sprintf(`(() => { const e = document.querySelector(%s); e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect();
+		return r.width && JSON.stringify({x: r.x + r.width / 2, y: r.y + r.height / 2}); })()`, plainJSON(selector))))
+}
+
+// clickAt clicks at a place of the page, as JSON has it.
+func (p *tab) clickAt(place string) {
+	p.Helper()
 	var at struct{ X, Y float64 }
-	text := p.await(fmt.Sprintf(`(() => { const e = document.querySelector(%s); e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect();
-		return r.width && JSON.stringify({x: r.x + r.width / 2, y: r.y + r.height / 2}); })()`, plainJSON(selector)))
-	if err := json.Unmarshal([]byte(text), &at); err != nil {
+	if err := json.Unmarshal([]byte(place), &at); err != nil {
 		p.Fatal(err)
 	}
 	for _, kind := range []string{"mousePressed", "mouseReleased"} {

@@ -140,7 +140,7 @@ func TestThePageStaysUnderItsReader(t *testing.T) {
 	agent := h.joinAgent(t, "worker")
 	asked := givenTo(t, h, agent, "alice", "one")
 	agent.report(asked, core.Text{Text: "begun before anybody looked"})
-	p := b.open("/#/agents")
+	p := b.open("/#/agents?order=name")
 	p.shows("tbody", "1 of 8")
 	p.await(`(() => { window.row = document.querySelector('tbody tr'); row.querySelector('a').focus(); return document.activeElement.textContent === 'worker'; })()`)
 	h.joinAgent(t, "another") // it stands above

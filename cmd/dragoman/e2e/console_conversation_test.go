@@ -65,7 +65,7 @@ func TestAPersonDecidesInTheConversation(t *testing.T) {
 	p.click(`.part.question .card input[value="next"]`)
 	p.click(`.part.question .card button[type="submit"]`)
 	agent.next(func(b corehub.Batch) bool { return b.Tool != nil && strings.Contains(string(b.Tool.Output), "next") })
-	p.shows(".part.question .answered", "You answered: next")
+	p.shows(".part.question .answered", "local answered: next")
 
 	agent.report(asked, core.ToolCall{ID: "below", Name: "Read", Input: `{"path":"a.go"}`, Parent: "k"}, core.ToolResult{ID: "below", Output: "package a"},
 		core.ToolResult{ID: "k", Output: "cleaned"}, core.Done{})
@@ -98,9 +98,9 @@ func TestAConversationGoesOnWithAnotherAgentAndBranches(t *testing.T) {
 	}
 	second.report(given, core.Text{Text: "At 21:43."}, core.Done{})
 	p.shows(".part.handover", "bob handed over from ada with 2 turns")
-	p.shows(".turns li:last-child .part.text", "At 21:43.")
+	p.shows(".turns > li:last-child .part.text", "At 21:43.")
 
-	p.click(`.turns li:first-child a[href^="#/new?branch="]`)
+	p.click(`.turns > li:first-child a[href^="#/new?branch="]`)
 	p.shows("h1", "A branch")
 	p.await(`document.querySelector('#to').value === 'ada'`)
 	p.click("#words")
@@ -214,10 +214,10 @@ func TestALongConversationOpensAtItsEnd(t *testing.T) {
 	}
 	b.open("/#/hub").shows(".facts", "Running") // the browser has started
 	p := b.open("/#/conversations/long")
-	const atEnd = `(() => { const s = document.querySelector('.talk'), e = document.querySelector('.turns li:last-child .foot')?.getBoundingClientRect(); return e && e.height && e.bottom <= s.getBoundingClientRect().bottom + 1 && document.querySelector('.turns li:last-child').textContent.includes('Answer 499'); })()`
+	const atEnd = `(() => { const s = document.querySelector('.talk'), e = document.querySelector('.turns > li:last-child .foot')?.getBoundingClientRect(); return e && e.height && e.bottom <= s.getBoundingClientRect().bottom + 1 && document.querySelector('.turns > li:last-child').textContent.includes('Answer 499'); })()`
 	took := p.await(`(` + atEnd + `) && '' + Math.round(performance.now())`)
 	p.await(slow)
-	p.await(`(() => { document.querySelector('.talk').scrollTop -= 700; return document.querySelector('.turns li:first-child').textContent.includes('Question 0?'); })()`)
+	p.await(`(() => { document.querySelector('.talk').scrollTop -= 700; return document.querySelector('.turns > li:first-child').textContent.includes('Question 0?'); })()`)
 	p.shows(".talk .state", "The beginning. 500 turns.")
 	if got := p.await(`document.querySelectorAll('.turns > li').length + ' ' + [...document.querySelectorAll('.turns > li')].every((e, i) => e.textContent.includes('Question ' + i + '?'))`); got != "500 true" {
 		t.Errorf("got %s turns in order, want 500", got)
@@ -231,7 +231,7 @@ func TestALongConversationOpensAtItsEnd(t *testing.T) {
 	}
 	talk := agent.nextTask()
 	agent.report(talk, core.Text{Text: "begun\n\n"})
-	p.shows(".turns li:last-child .part.text", "begun")
+	p.shows(".turns > li:last-child .part.text", "begun")
 	p.await(slow)
 	pace := time.NewTicker(10 * time.Millisecond)
 	defer pace.Stop()
@@ -242,11 +242,11 @@ func TestALongConversationOpensAtItsEnd(t *testing.T) {
 		}
 		agent.report(talk, core.Text{Text: fmt.Sprintf("piece %d%s", i, map[bool]string{true: ".\n\n", false: " "}[i%12 == 11])})
 	}
-	p.shows(".turns li:last-child .part.text", "piece "+strconv.Itoa(events-1))
+	p.shows(".turns > li:last-child .part.text", "piece "+strconv.Itoa(events-1))
 	live := p.await(`'' + Math.round(window.longest)`)
 	p.await(`(() => { const s = document.querySelector('.talk'); return s.scrollTop + s.clientHeight >= s.scrollHeight - 2; })()`)
 	agent.report(talk, core.Done{})
-	p.shows(".turns li:last-child .foot", "worker")
+	p.shows(".turns > li:last-child .foot", "worker")
 	t.Logf("the end was in view %s ms after the page was asked for; the longest pause was %s ms while 500 turns were read up, and %s ms while 1,000 events a second came", took, up, live)
 }
 
@@ -279,12 +279,17 @@ func TestAnOpenConversationOutlivesItsHub(t *testing.T) {
 		<-ended
 	}()
 	<-joined
-	var opened struct{ ID, Thread string }
-	first.post(t, "/v1/tasks?wait=true", `{"to":"keeper","content":"one","thread":"kept"}`, &opened)
-	first.post(t, "/v1/tasks", `{"to":"keeper","content":"wait","thread":"kept"}`, &opened)
 	p := b.open("/#/conversations/kept")
+	ask := func(words string) {
+		p.await(`[...document.querySelectorAll('#to option')].some((o) => o.value === 'keeper' && !o.textContent.includes('not here'))`)
+		p.click("#words")
+		p.write(words)
+		p.key("Enter")
+	}
+	ask("one")
 	p.shows(".part.text", "whole: one")
-	p.shows(".turns li:last-child .part.text", "half an answer")
+	ask("wait")
+	p.shows(".turns > li:last-child .part.text", "half an answer")
 	first.kill()
 	p.shows("#connection", "Connection lost. What you see is as of ")
 	p.shows(".talk .state", "The connection was lost; what follows comes when the hub is back.")
@@ -295,11 +300,8 @@ func TestAnOpenConversationOutlivesItsHub(t *testing.T) {
 		t.Errorf("got %s turns, texts and ends, want 2, 2 and 1", got)
 	}
 	<-joined
-	p.await(`[...document.querySelectorAll('#to option')].some((o) => o.value === 'keeper' && !o.textContent.includes('not here'))`)
-	p.click("#words")
-	p.write("two")
-	p.key("Enter")
-	p.shows(".turns li:last-child .part.text", "whole: two")
+	ask("two")
+	p.shows(".turns > li:last-child .part.text", "whole: two")
 }
 
 // At any hub of a cluster a conversation is the same: it is read, decided and continued at the one hub while its agent is at the other.
@@ -334,7 +336,7 @@ func TestAConversationIsTheSameAtEachHub(t *testing.T) {
 	other.write("and now?")
 	other.key("Enter")
 	for _, page := range []*tab{other, p} {
-		page.shows(".turns li:last-child .part.text", "from afar: and now?")
+		page.shows(".turns > li:last-child .part.text", "from afar: and now?")
 		page.await(`document.querySelectorAll('.turns > li').length === 2`)
 	}
 }

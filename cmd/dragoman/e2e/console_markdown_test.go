@@ -12,7 +12,7 @@ import (
 func modules(t *testing.T) *tab {
 	t.Helper()
 	h := newTestHub(t, nil)
-	p := newBrowser(t, h.url()).open("/")
+	p := newBrowser(t, h.url()).open("/#/waiting")
 	p.shows(".state", "Nothing waits for you.")
 	p.value(`(async () => { window.m = await import('/console/markdown.js'); window.box = document.createElement('section'); box.ariaLabel = 'What agents write'; document.querySelector('main').before(box);
 		window.put = (...e) => { box.replaceChildren(...e); return box.innerHTML; }; return true; })()`)

@@ -87,8 +87,9 @@ func TestAPersonDecidesOnTheConsole(t *testing.T) {
 	agent.decision()
 	p.shows(".card.gone .note", "Decided elsewhere: denied k3 by other")
 	p.click(".history summary")
-	for _, decision := range []string{"root approved k1", "root denied k2", "other denied k3"} {
-		p.await(fmt.Sprintf(`[...document.querySelectorAll('.history tbody tr')].some((r) => [...r.cells].slice(1, 3).map((c) => c.textContent).join(' ') === %s)`, plainJSON(decision)))
+	for _, d := range []struct{ said, tool, by string }{{"approved", "remove", "root"}, {"denied", "reboot", "root"}, {"denied", "sell", "other"}} {
+		p.await(fmt.Sprintf(`[...document.querySelectorAll('.history tbody tr')].some((r) => r.cells[0].textContent === %s && r.cells[1].querySelector('code')?.textContent === %s && r.cells[2].textContent === %s)`,
+			plainJSON(d.said), plainJSON(d.tool), plainJSON(d.by)))
 	}
 
 	// What is put off is hidden and waits on; another input of it is not put off.
@@ -173,7 +174,7 @@ func TestWhoMayLessSeesLess(t *testing.T) {
 	p.key("Enter")
 	for _, view := range []struct{ key, selector, text string }{
 		{"1", ".side .state", "No conversation yet."}, {"2", ".state", "Nothing waits for you."}, {"3", ".state", "No agent is here that you may see."},
-		{"4", ".state", "0 tasks."}, {"5", ".state", "See the tasks that you may read"}, {"6", ".state", "usage is for operators"}, {"7", "main", "for those who may operate it"},
+		{"4", ".state", "0 tasks."}, {"5", ".state", "lacks the right operate. See the tasks that you may read"}, {"6", ".state", "lacks the right operate"}, {"7", "main", "for those who may operate it"},
 	} {
 		p.click("h1")
 		p.key(view.key)

@@ -47,7 +47,7 @@ func TestApprovalsAreDecidedFromTheCommandLine(t *testing.T) {
 			t.Errorf("%q: got it done %t, want %t", c.args, done, c.done)
 		}
 		h.wantOutput(t, command.ExitFailed, "has ended", "approve", asked, key)
-		h.wantOutput(t, command.ExitFailed, "nothing of the task waits", "deny", asked)
+		h.wantOutput(t, command.ExitFailed, "no approval is waiting", "deny", asked)
 	}
 	h.wantOutput(t, command.ExitUsage, "TASK is missing: write 'dragoman approve [TASK [CALL]]", "approve")
 }

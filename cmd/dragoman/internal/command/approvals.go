@@ -185,9 +185,9 @@ func pendingCall(ctx context.Context, hub *client.Client, id core.TaskID, input 
 		return "", err
 	}
 	if len(pending.Missing) > 0 {
-		return "", fmt.Errorf("nothing of the task waits for a decision of yours, as far as is known without these hubs: %s; ask again once they are back", strings.Join(pending.Missing, ", "))
+		return "", fmt.Errorf("no approval is waiting for this task, as far as is known without these hubs: %s; ask again once they are back", strings.Join(pending.Missing, ", "))
 	}
-	return "", errors.New("nothing of the task waits for a decision of yours: 'dragoman approvals' lists what does; the decision may be for somebody else")
+	return "", errors.New("no approval is waiting for this task: 'dragoman approvals' lists those that are; the decision may be for somebody else")
 }
 
 // verdict formats a decision as one line.

@@ -31,7 +31,7 @@ func TestTheCallMustBeNamedIfSeveralWait(t *testing.T) {
 		{[]string{"1"}, command.ExitDone, "a approved by"},
 		{[]string{"2", "--all"}, command.ExitDone, "b c and all other tools of the task approved by"},
 		{[]string{"2"}, command.ExitUsage, `name one of "b c", d`},
-		{[]string{"3"}, command.ExitFailed, "nothing of the task waits"},
+		{[]string{"3"}, command.ExitFailed, "no approval is waiting"},
 	} {
 		code, out, stderr := run(t, append([]string{"approve", hub}, c.args...)...)
 		if code != c.code || !strings.Contains(out+stderr, c.want) {

@@ -336,7 +336,7 @@ func TestADecisionIsOnTheInputThatWasShown(t *testing.T) {
 		{"approve t a", nil, "a approved by me"},
 		{"approve t --input-sha256 bb", "bb", "approved"},
 		{"deny t a --input-sha256 old", "old", "it now waits with another input; 'dragoman approvals' shows what waits now"},
-		{"approve t --input-sha256 old", nil, "'dragoman approvals' lists what does"},
+		{"approve t --input-sha256 old", nil, "'dragoman approvals' lists those that are"},
 	} {
 		sent = nil
 		_, out, stderr := run(t, append(strings.Fields(c.args), "--hub="+server.URL)...)
