@@ -14,10 +14,6 @@ type Branch struct {
 	turns []core.Turn
 }
 
-// branchPrefix begins the threads of branches. A thread of its own, and not the id of its first task, is restored after
-// a start of the hub.
-const branchPrefix = "branch-"
-
 // Branch returns the latest turns of the conversation of a task that fit into Limits.HistoryBytes, up to those of the task
 // itself, as far as the principal may read them and without secrets of others, for [OpenOptions.Branch]. Files do not come
 // along. It returns the errors of [Hub.Task], for which it may wait, an invalid Fault for a notice and a conflict Fault for
@@ -70,15 +66,12 @@ func (h *Hub) fitting(turns []core.Turn) []core.Turn {
 
 // begin makes a request the first of the branch. It returns an invalid Fault for one that says itself that it is.
 func (b Branch) begin(r *core.Request) error {
-	switch {
-	case r.Branch != b.from && r.Branch != "":
+	if r.Branch != b.from && r.Branch != "" {
 		return core.NewFault(core.CodeInvalid, "branch: a conversation is branched by POST /v1/tasks and by session/fork of editors")
-	case b.from == "":
-		return nil
-	case r.Thread == "":
-		r.Thread = core.ThreadID(branchPrefix + core.NewID())
 	}
-	r.Branch, r.History = b.from, b.turns
+	if b.from != "" {
+		r.Branch, r.History = b.from, b.turns
+	}
 	return nil
 }
 

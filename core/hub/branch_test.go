@@ -119,7 +119,10 @@ func TestABranchIsThereAfterARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		a, asker = after.agent("a", able), after.connectAs(reader)
-		after.history("the branch", after.talk(asker, a, "a", string(other.Request().Thread), "three?", "3"), "user: one? | assistant: 1 | user: two? | assistant: 2")
+		next := after.open(asker, core.Request{To: core.ToAgent("a"), Thread: other.Thread(), Content: "three?"})
+		after.sleep(time.Second)
+		after.history("the branch", next, "user: one? | assistant: 1 | user: two? | assistant: 2")
+		after.report(a, next, core.Text{Text: "3"}, core.Done{})
 		after.history("another branch of a task that only the journal has", after.branch(asker, reader, alone, "a", "four?"), "user: one? | assistant: 1")
 		after.history("a branch of the branch", after.branch(asker, reader, other, "a", "five?"), "user: one? | assistant: 1 | user: two? | assistant: 2")
 	})

@@ -230,9 +230,9 @@ func New(opts Options) *Hub {
 	}
 	if opts.Peers != nil {
 		h.background.Go(func() { h.storeSettings(h.ctx) })
-		for range wholeReads {
-			h.background.Go(func() { h.gatherWanted(h.ctx) })
-		}
+	}
+	for range wholeReads {
+		h.background.Go(func() { h.gatherWanted(h.ctx) })
 	}
 	h.stop = func() {
 		cancel()
@@ -330,8 +330,10 @@ func (h *Hub) unrecorded() (n int) {
 func (h *Hub) JournalHealth() recorder.Health { return h.recorder.Health() }
 
 // Turns returns the latest turns of a thread that the principal may read, oldest first, those of
-// others redacted; none for a thread that no hub remembers. It may wait for other hubs.
+// others redacted; none for a thread that no hub remembers. It may wait for the journal and for
+// other hubs.
 func (h *Hub) Turns(ctx context.Context, p core.Principal, id core.ThreadID) []core.Turn {
+	h.remember(ctx, id)
 	h.gather(ctx, id)
 	known, _ := h.threads.Turns(id, 1<<30)
 	turns, redactor := h.turns(p, slices.Clone(known)), host{h}.Redactor()

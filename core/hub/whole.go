@@ -9,12 +9,14 @@ import (
 )
 
 // A hub that comes up does not know the threads that began before. It asks for one when somebody
-// wants it: once, for from then on it is told.
+// wants it: once, for from then on it is told. So it reads one that began as a single task, of
+// which there are too many to read at a start.
 
 const (
-	mostWanted  = 256 // threads that tasks wait for
-	wholeReads  = 4   // threads that are asked for at once, for tasks
-	wholeTrials = 3   // how often the others are asked before a task goes on without them
+	mostWanted   = 256 // threads that tasks wait for
+	wholeReads   = 4   // threads that are read or asked for at once, for tasks
+	wholeTrials  = 3   // how often the others are asked before a task goes on without them
+	rememberable = 64  // the latest tasks of a forgotten thread that are read, beside the first one
 )
 
 // knownThread is what a hub knows of a thread.
@@ -28,7 +30,8 @@ type knownThread struct {
 // threadInquiry asks a hub what it knows of a thread. It is for the hub, which shows of it what its
 // readers may read.
 func threadInquiry() inquiry[core.ThreadID, knownThread] {
-	return inquiry[core.ThreadID, knownThread]{"thread", func(_ context.Context, h *Hub, _ core.Principal, id core.ThreadID) (knownThread, error) {
+	return inquiry[core.ThreadID, knownThread]{"thread", func(ctx context.Context, h *Hub, _ core.Principal, id core.ThreadID) (knownThread, error) {
+		h.remember(ctx, id)
 		turns, _ := h.threads.Turns(id, 1<<30)
 		return knownThread{h.index.Latest(id, mostTurns), toldOf(turns), h.doubtsIn(id, turns)}, nil
 	}}
@@ -77,6 +80,38 @@ func (h *Hub) gather(ctx context.Context, id core.ThreadID) (whole bool) {
 	return true
 }
 
+// isForgotten reports whether a thread began as a task of this hub that only the journal has, and the turns of that are
+// not here.
+func (h *Hub) isForgotten(id core.ThreadID) bool {
+	return h.tasks.IsStoredDone(core.TaskID(id)) && !h.threads.HasBeginning(id)
+}
+
+// remember reads the turns of a forgotten thread from the journal, as far as this hub has them.
+func (h *Hub) remember(ctx context.Context, id core.ThreadID) {
+	if !h.isForgotten(id) || !h.rememberTask(ctx, id, core.TaskID(id)) {
+		return
+	}
+	for _, of := range slices.Backward(h.index.Latest(id, rememberable)) {
+		if h.threads.Lost(id) > 0 {
+			return // those before it have no room
+		}
+		h.rememberTask(ctx, id, of)
+	}
+}
+
+// rememberTask adds the turns of a task to its thread. It reports whether they are there.
+func (h *Hub) rememberTask(ctx context.Context, id core.ThreadID, of core.TaskID) bool {
+	t, err := h.findHere(ctx, of)
+	if err != nil && !skips(err) {
+		h.log.Warn("reading a conversation: agents may not get all of it", "thread", id, "task", of, "error", err)
+	}
+	if err != nil || !t.IsDone() || t.IsNotice() || t.Thread() != id {
+		return false
+	}
+	h.threads.Add(id, turnsOfTask(t)...)
+	return true
+}
+
 // waitingTurn is a task that waits until its thread is whole.
 type waitingTurn struct {
 	job     *job
@@ -86,7 +121,7 @@ type waitingTurn struct {
 // begin gives a task to an agent, or has that done once the thread of the task is here: the agent
 // gets all of the conversation. It does not wait for that.
 func (h *Hub) begin(j *job, private bool) error {
-	if h.others.peers == nil || !j.IsTurn() {
+	if !j.IsTurn() || h.others.peers == nil && !h.isForgotten(j.Thread()) {
 		return h.deliver(j, private)
 	}
 	waits, err := h.waitForThread(j, private)
@@ -100,7 +135,7 @@ func (h *Hub) waitForThread(j *job, private bool) (waits bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	id := j.Thread()
-	if h.isWhole(id) {
+	if h.isWhole(id) && !h.isForgotten(id) {
 		return false, nil
 	}
 	if c := h.choose(j, false); c.now == nil && c.later == nil {
@@ -111,7 +146,7 @@ func (h *Hub) waitForThread(j *job, private bool) (waits bool, err error) {
 		select {
 		case h.talk.wanted <- id:
 		default:
-			return false, core.NewFault(core.CodeOverloaded, "more than %d conversations are being fetched from other hubs: ask again in a moment", mostWanted)
+			return false, core.NewFault(core.CodeOverloaded, "more than %d conversations are being read or fetched from other hubs: ask again in a moment", mostWanted)
 		}
 	}
 	h.talk.waiting[id] = append(all, waitingTurn{j, private})
@@ -134,6 +169,7 @@ func (h *Hub) gatherWanted(ctx context.Context) {
 }
 
 func (h *Hub) gatherFor(ctx context.Context, id core.ThreadID) {
+	h.remember(ctx, id)
 	whole := false
 	for range wholeTrials {
 		if whole = h.gather(ctx, id); whole || ctx.Err() != nil {

@@ -323,6 +323,15 @@ func (s *Store) Lists(id core.TaskID) bool {
 	return found && id >= s.catalog.lost
 }
 
+// IsStoredDone reports whether a task of this hub has ended as done and is in the journal alone, among those that the
+// store can list.
+func (s *Store) IsStoredDone(id core.TaskID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, i, found := s.catalog.find(id)
+	return found && all[i].end == core.KindDone && s.tasks[id] == nil
+}
+
 // Lost returns the place in each line of the newest task that the store can list no more; nil for a hub alone.
 func (s *Store) Lost() map[Line]uint64 {
 	s.mu.Lock()

@@ -202,6 +202,18 @@ func (b *Book) Has(id core.ThreadID) bool {
 	return ok
 }
 
+// HasBeginning reports whether a thread has the turns of the task with its id, or had them.
+func (b *Book) HasBeginning(id core.ThreadID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c, ok := b.threads.Get(id)
+	if !ok {
+		return false
+	}
+	_, has := c.place(core.TaskID(id))
+	return has || c.lost > 0
+}
+
 // IsOf reports whether nobody but the agent has answered in a thread, as far as that is known. It costs the same for a
 // long thread.
 func (b *Book) IsOf(id core.ThreadID, agent core.AgentID) bool {

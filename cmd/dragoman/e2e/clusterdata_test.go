@@ -16,8 +16,8 @@ import (
 // legacy is what was done at a hub, and has to be found at every hub from then on.
 type legacy struct {
 	of     *clusterHub
-	asked  []core.TaskID // in one thread
-	turns  int           // of that thread, at least
+	asked  []core.TaskID // two in one thread, and one alone
+	turns  int           // of that thread, at least; half as many of the other
 	notice core.TaskID
 	audit  string
 }
@@ -140,18 +140,18 @@ func (c hubCluster) killAll() {
 	}
 }
 
-// leaveLegacy has an agent at the hub answer two questions of a thread and take a notice.
+// leaveLegacy has an agent at the hub answer two questions of a thread and one alone, and take a notice.
 func (h *clusterHub) leaveLegacy(t *testing.T) *legacy {
 	t.Helper()
 	joinWorker(t, h, core.AgentID("worker-"+h.name)) // until the hub ends
 	l := &legacy{of: h, turns: 4}
 	to, thread := "worker-"+h.name, "thread-"+h.name
-	for range 2 {
+	for _, in := range []string{thread, thread, ""} {
 		var task struct {
 			ID    core.TaskID
 			State string
 		}
-		if err := h.Post(t.Context(), "/v1/tasks?wait=true", map[string]string{"to": to, "thread": thread, "content": "hello", "receipt": "recorded"}, &task); err != nil || task.State != "done" {
+		if err := h.Post(t.Context(), "/v1/tasks?wait=true", map[string]string{"to": to, "thread": in, "content": "hello", "receipt": "recorded"}, &task); err != nil || task.State != "done" {
 			t.Fatalf("a question at %s: got %+v and %v, want it done", h.name, task, err)
 		}
 		l.asked = append(l.asked, task.ID)
@@ -208,11 +208,13 @@ func (h *clusterHub) finds(t *testing.T, l *legacy) error {
 			return fmt.Errorf("task %s: got %+v", id, task)
 		}
 	}
-	var thread struct{ Turns []core.Turn }
-	if err := h.Get(ctx, "/v1/threads/thread-"+l.of.name, &thread); err != nil {
-		return err
-	} else if len(thread.Turns) < l.turns {
-		return fmt.Errorf("the thread: got %d turns", len(thread.Turns))
+	for id, want := range map[string]int{"thread-" + l.of.name: l.turns, string(l.asked[2]): l.turns / 2} {
+		var thread struct{ Turns []core.Turn }
+		if err := h.Get(ctx, "/v1/threads/"+id, &thread); err != nil {
+			return err
+		} else if len(thread.Turns) < want {
+			return fmt.Errorf("the thread %s: got %d turns, want %d", id, len(thread.Turns), want)
+		}
 	}
 	if got := h.auditOf(t, l.of.name); !strings.HasPrefix(got, l.audit) {
 		return fmt.Errorf("the audit: got %q, want it to begin with %q", got, l.audit)

@@ -143,6 +143,10 @@ func TestAcknowledgedWriteLost(t *testing.T) {
 			if err := second.Get(t.Context(), "/v1/tasks/"+string(done.ID), &again); err != nil || again.State != "done" || again.Answer.Text != "the answer" {
 				t.Errorf("what was finished: got %+v and %v, want the answer", again, err)
 			}
+			var conversation struct{ Turns []core.Turn }
+			if err := second.Get(t.Context(), "/v1/threads/"+string(done.ID), &conversation); err != nil || len(conversation.Turns) != 2 || conversation.Turns[1].Text != "the answer" {
+				t.Errorf("its conversation: got %+v and %v, want the question and the answer", conversation.Turns, err)
+			}
 			again = answer{}
 			err := second.Get(t.Context(), "/v1/tasks/"+string(running.ID), &again)
 			if f := again.Answer.Fault; err != nil || again.State != "failed" || f == nil || f.Code != core.CodeUnreachable || !f.Retryable {
