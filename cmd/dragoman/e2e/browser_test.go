@@ -2,10 +2,13 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -415,11 +418,26 @@ func (p *tab) picture(name string) {
 	if *pictures == "" {
 		return
 	}
-	var shot struct{ Data []byte }
-	p.call("Page.captureScreenshot", map[string]string{"format": "png"}, &shot)
-	if err := os.WriteFile(filepath.Join(*pictures, name+".png"), shot.Data, 0o600); err != nil {
+	shot := p.screenshot()
+	var small bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, reduced(shot, shot.Bounds())); err != nil {
 		p.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(*pictures, name+".png"), small.Bytes(), 0o600); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// screenshot returns what the page shows.
+func (p *tab) screenshot() image.Image {
+	p.Helper()
+	var shot struct{ Data []byte }
+	p.call("Page.captureScreenshot", map[string]string{"format": "png"}, &shot)
+	page, err := png.Decode(bytes.NewReader(shot.Data))
+	if err != nil {
+		p.Fatal(err)
+	}
+	return page
 }
 
 // seconds returns how much of the processor all processes of the browser have used.

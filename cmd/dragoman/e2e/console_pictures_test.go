@@ -22,6 +22,7 @@ func TestPictures(t *testing.T) {
 	}
 	h := newTestHub(t, onStage)
 	b := newBrowser(t, h.url())
+	filmed(t, h, b)
 	live := b.openLive()
 	s := setStage(t, h)
 	tab := b.open("/")
@@ -30,7 +31,7 @@ func TestPictures(t *testing.T) {
 		switch v.name {
 		case "live":
 			p = live
-		case "agent", "new", "task", "events", "nowhere", "tasks":
+		case "agent", "new", "task", "thread", "events", "nowhere", "tasks":
 			continue
 		}
 		p.call("Page.bringToFront", nil, nil)
@@ -50,8 +51,9 @@ func TestPictures(t *testing.T) {
 			p.picture(v.name + "-narrow")
 			p.size(1200, 760)
 		}
-		if v.name == "waiting" {
+		if v.name == "conversation" {
 			p.size(390, 800)
+			p.settle()
 			p.picture(v.name + "-narrow")
 			p.size(1200, 760)
 		}
