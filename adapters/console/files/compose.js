@@ -22,9 +22,11 @@ export class Compose {
   /** @param {Place} o */
   constructor(o) {
     this.o = o;
-    /** What was shown last of the agents, and of what one can be set to. */
+    /** What was shown last of the agents, the one whose settings are offered, and which. */
     this.known = '';
-    this.offered = '';
+    /** @type {any} */
+    this.offered = undefined;
+    this.set = '';
     /** @type {any[]} */
     this.agents = [];
     this.wanted = o.to ?? '';
@@ -102,14 +104,8 @@ export class Compose {
     const several = this.several.hasAttribute('open') ? this.picked() : [];
     for (const b of this.boxes.querySelectorAll('input')) b.disabled = !b.checked && several.length >= SEVERAL;
     this.pick.disabled = several.length > 0;
-    const { fields, chosen } = optionFields(several.length ? undefined : this.agents.find((a) => a.id === this.wanted)?.metadata);
-    const ids = fields.map((f) => f.id || f.getAttribute('for')).join();
-    if (ids !== this.offered) {
-      this.offered = ids;
-      this.chosen = chosen;
-      this.options.hidden = !fields.length;
-      this.options.replaceChildren(h('summary', {}, 'Settings for this question'), ...fields);
-    }
+    const chosen = several.length ? undefined : this.agents.find((a) => a.id === this.wanted);
+    if (chosen !== this.offered) this.settings(chosen);
     const turn = this.o.running?.(), agent = this.agents.find((a) => a.id === turn?.model.agent);
     this.stop.hidden = !turn;
     this.tell.hidden = !turn || !(agent?.features ?? []).includes('injection');
@@ -117,6 +113,18 @@ export class Compose {
     this.send.textContent = several.length > 1 ? 'Ask ' + several.length : 'Send';
     this.hint.textContent = this.o.thread && last && this.wanted && this.wanted !== last && this.wanted !== OTHER ? visible(this.wanted) + ' goes on with the conversation so far.' :
       turn && !this.stop.hidden ? 'What you send now comes after this turn.' : '';
+  }
+
+  /** Offers what an agent can be set to; what is chosen stays as long as it can. @param {any} agent */
+  settings(agent) {
+    const { fields, chosen } = optionFields(agent?.metadata);
+    const were = [agent?.id, ...fields.map((f) => f.id || f.getAttribute('for'))].join();
+    this.offered = agent;
+    if (were === this.set) return;
+    this.set = were;
+    this.chosen = chosen;
+    this.options.hidden = !fields.length;
+    this.options.replaceChildren(h('summary', {}, 'Settings for this question'), ...fields);
   }
 
   /** The agent of the conversation, unless another one was picked. @param {string} agent */

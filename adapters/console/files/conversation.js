@@ -49,29 +49,21 @@ export function conversation(pane, id, at) {
     if (signal.aborted) return;
     for (const t of changed) t.paint();
     changed.clear();
-    const t = running();
     compose.offer();
     const last = turns.findLast((x) => x.model.agent);
     if (last) compose.last(last.model.agent);
     state.textContent = reader.lost || why || (!listed ? 'Reading…' : !turns.length ? 'Nothing was said here yet that you may read. Ask below.' : !older && turns.length > PAGE ? 'The beginning. ' + count(turns.length) + ' turns.' : '');
-    scroll.classList.toggle('busy', !!t);
     keepEnd();
   });
   const reader = new Reader(signal, (turn) => {
     if (!turn.element.isConnected) return;
     changed.add(turn);
-    if (turn.model.state === 'awaiting' || turn.model.questions.size || [...turn.model.tools.values()].some((x) => x.state === 'awaiting_approval')) hurry();
+    if (turn.runs && turn.model.asked > turn.told) {
+      turn.told = turn.model.asked;
+      inbox.now();
+    }
     paint();
   });
-  let hurried = '';
-  /** Something waits for a person: the list of what does is read at once. */
-  const hurry = () => {
-    const now = turns.map((t) => [...t.model.tools.values()].filter((x) => x.state === 'awaiting_approval').map((x) => x.id + x.approvals.length) + ' ' + t.model.questions.size).join();
-    if (now === hurried) return;
-    hurried = now;
-    inbox.now();
-  };
-
   /** The list of tasks has one that is new. @param {any} task @returns {Turn} */
   const add = (task) => {
     const turn = new Turn(task.id, { me: pane.me(), foot });

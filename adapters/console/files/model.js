@@ -46,6 +46,8 @@ export class Model {
   tools = new Map();
   /** What people were asked, by id. @type {Map<string, Part>} */
   questions = new Map();
+  /** How often a person was asked for something. */
+  asked = 0;
   /** @type {Line[]} */
   lines = [];
   usage = { input: 0, output: 0, nanos: 0, currency: '' };
@@ -116,6 +118,7 @@ export class Model {
         tool.input ||= b.input;
         tool.approvals.push({ name: b.name, input: b.input, sha: b.input_sha256, at: e.at });
         tool.state = 'awaiting_approval';
+        this.asked++;
         break;
       }
       case 'approval_decided': {
@@ -129,6 +132,7 @@ export class Model {
       }
       case 'question_asked':
         this.part(e, this.agent, b.question, b);
+        this.asked++;
         this.questions.set(b.id, /** @type {Part} */ (this.parts[this.parts.length - 1]));
         break;
       case 'question_answered': {

@@ -29,13 +29,11 @@ function said(m, id, signal) {
   };
   inbox.subscribe(() => turn.place(inbox.items), closed.signal);
   signal.addEventListener('abort', close);
-  let asked = 0;
   return { element: h('section', { 'aria-label': 'Conversation' }, turn.element), close, paint() {
     turn.paint();
     turn.place(inbox.items);
-    const now = m.questions.size + m.parts.reduce((n, p) => n + (p.tool?.approvals.length ?? 0), 0);
-    if (now > asked) inbox.now();
-    asked = now;
+    if (turn.runs && m.asked > turn.told) inbox.now();
+    turn.told = m.asked;
   } };
 }
 

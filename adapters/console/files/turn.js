@@ -45,6 +45,8 @@ export class Turn {
     /** @type {Map<string, import('./cards.js').Card>} */
     this.cards = new Map();
     this.ended = false;
+    /** How often a person had been asked for something when the list of what waits was read for it. */
+    this.told = 0;
     /** Why its events cannot be read; '' if they can. */
     this.refused = '';
   }

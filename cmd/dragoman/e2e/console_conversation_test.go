@@ -89,7 +89,7 @@ func TestAConversationGoesOnWithAnotherAgentAndBranches(t *testing.T) {
 	p.await(`document.querySelector('#to').value === 'ada'`)
 	p.await(`(() => { const s = document.querySelector('#to'); s.value = 'bob'; s.dispatchEvent(new Event('change')); return true; })()`)
 	p.shows(".compose .hint", "bob goes on with the conversation so far.")
-	p.click("#words")
+	p.byRole("textbox", "What to ask").click()
 	p.write("When?")
 	p.key("Enter")
 	given := second.nextTask()
@@ -100,10 +100,10 @@ func TestAConversationGoesOnWithAnotherAgentAndBranches(t *testing.T) {
 	p.shows(".part.handover", "bob handed over from ada with 2 turns")
 	p.shows(".turns > li:last-child .part.text", "At 21:43.")
 
-	p.click(`.turns > li:first-child a[href^="#/new?branch="]`)
+	p.byRole("link", "Branch from here").click()
 	p.shows("h1", "A branch")
 	p.await(`document.querySelector('#to').value === 'ada'`)
-	p.click("#words")
+	p.byRole("textbox", "What to ask").click()
 	p.write("Rather to Porto?")
 	p.key("Enter")
 	branched := first.nextTask()
@@ -129,13 +129,13 @@ func TestSeveralAnswersStandSideBySide(t *testing.T) {
 		agents[id] = h.joinAgent(t, core.AgentID(id))
 	}
 	p := b.open("/#/new")
-	p.click(".ask-several summary")
+	p.byRole("DisclosureTriangle", "Ask several").click()
 	for _, id := range []string{"ada", "bob", "cleo", "dan"} {
-		p.click(`.several input[value="` + id + `"]`)
+		p.byRole("checkbox", id).click()
 	}
 	p.await(`document.querySelector('.several input[value="eve"]').disabled`) // four are enough
 	p.click(`.several input[value="dan"]`)
-	p.click("#words")
+	p.byRole("textbox", "What to ask").click()
 	p.write("What is a monad?")
 	p.key("Enter")
 	given := map[string]*task.Task{}
@@ -180,9 +180,9 @@ func TestConversationsAreListedAndSearched(t *testing.T) {
 	}
 	p.await(`document.querySelectorAll('.talk-list li').length === 60`)
 	p.shows(".talk-list li:first-child .title", "Question number 7?")
-	p.click(".side > button")
+	p.byRole("button", "Show older ones").click()
 	p.await(`document.querySelectorAll('.talk-list li').length === 61`)
-	p.click(".side input[type=search]")
+	p.byRole("searchbox", "Search in what was said").click()
 	p.write("stands 2 steps")
 	p.shows(".side .state", "1 turn.")
 	p.click(".talk-list a")
@@ -193,6 +193,53 @@ func TestConversationsAreListedAndSearched(t *testing.T) {
 	p.click(".back")
 	p.await(`location.hash === '#/conversations' && getComputedStyle(document.querySelector('.pane')).display === 'none'`)
 	p.await(`document.documentElement.scrollWidth <= 375`)
+}
+
+// Without a mouse: from the list into the box, and to what waits.
+func TestAConversationIsUsedByTheKeyboardAlone(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, nil)
+	b := newBrowser(t, h.url())
+	agent := h.joinAgent(t, "worker")
+	user := h.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "local", Operator: true}})
+	t.Cleanup(func() { user.Close(nil) })
+	agent.said(user, "trip", "Where to?", core.Text{Text: "To Lisbon."})
+	p := b.open("/#/conversations")
+	p.size(375, 812)
+	p.shows(".talk-list .title", "Where to?")
+	focus := func(want string) {
+		t.Helper()
+		for range 60 {
+			if p.await(`(document.activeElement.getAttribute('aria-label') || document.activeElement.innerText || document.activeElement.tagName) + ''`) == want {
+				return
+			}
+			p.key("Tab")
+		}
+		t.Fatalf("got to no %q by Tab", want)
+	}
+	p.await(`(document.activeElement.blur(), true)`)
+	p.await(`(document.querySelector('#skip').focus(), true)`)
+	link := p.await(`document.querySelector('.talk-list a').innerText`)
+	focus(link)
+	p.key("Enter")
+	p.shows(".part.text", "To Lisbon.")
+	focus("What to ask")
+	p.write("Book it")
+	p.key("Enter")
+	given := agent.nextTask()
+	const input = `{"seat":12}`
+	agent.report(given, core.ToolCall{ID: "k", Name: "book", Input: input}, core.ApprovalRequested{ID: "k", Name: "book", Input: input})
+	p.await(`document.querySelector('.card [data-do="approve"]:not([disabled])')`)
+	p.key("Escape") // out of the box, so that letters are keys
+	p.key("j", "d")
+	if d := agent.decision(); d.Approved {
+		t.Errorf("got %+v, want it denied", d)
+	}
+	agent.report(given, core.Done{Text: "Then not."})
+	p.shows(".part.done", "Then not.")
+	if got := p.await(`'' + Math.max(0, document.documentElement.scrollWidth - innerWidth)`); got != "0" {
+		t.Errorf("got a page that is %s pixels wider than the screen, want it to fit", got)
+	}
 }
 
 // slow counts the tasks of the page that take longer than 50 ms, from now on.
@@ -224,7 +271,7 @@ func TestALongConversationOpensAtItsEnd(t *testing.T) {
 	}
 	up := p.await(`'' + Math.round(window.longest)`)
 
-	p.click(".to-end")
+	p.byRole("button", "To the end ↓").click()
 	p.await(atEnd)
 	if _, err := user.Open(core.Request{To: core.ToAgent("worker"), Content: "Talk", Thread: "long"}, corehub.OpenOptions{Unwatched: true}); err != nil {
 		t.Fatal(err)
@@ -282,7 +329,7 @@ func TestAnOpenConversationOutlivesItsHub(t *testing.T) {
 	p := b.open("/#/conversations/kept")
 	ask := func(words string) {
 		p.await(`[...document.querySelectorAll('#to option')].some((o) => o.value === 'keeper' && !o.textContent.includes('not here'))`)
-		p.click("#words")
+		p.byRole("textbox", "What to ask").click()
 		p.write(words)
 		p.key("Enter")
 	}
@@ -324,7 +371,7 @@ func TestAConversationIsTheSameAtEachHub(t *testing.T) {
 	here.until("the agent is known", func() error { return here.Get(t.Context(), "/v1/agents/far", &struct{}{}) })
 	p := newBrowser(t, here.URL).open("/#/new?to=far")
 	p.await(`document.querySelector('#to').value === 'far'`)
-	p.click("#words")
+	p.byRole("textbox", "What to ask").click()
 	p.write("hello")
 	p.key("Enter")
 	p.shows(".part.text", "from afar: hello")
@@ -332,7 +379,7 @@ func TestAConversationIsTheSameAtEachHub(t *testing.T) {
 	other := newBrowser(t, there.URL).open("/" + address)
 	other.shows(".part.text", "from afar: hello")
 	other.await(`document.querySelector('#to').value === 'far'`)
-	other.click("#words")
+	other.byRole("textbox", "What to ask").click()
 	other.write("and now?")
 	other.key("Enter")
 	for _, page := range []*tab{other, p} {

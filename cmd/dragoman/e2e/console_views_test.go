@@ -28,7 +28,7 @@ func TestAPersonAsksSteersAndStopsOnTheConsole(t *testing.T) {
 	agent := h.joinAgent(t, "worker")
 	p := b.open("/#/new?to=worker")
 	p.await(`document.querySelector('#to').value === 'worker'`)
-	p.click("#words")
+	p.byRole("textbox", "What to ask").click()
 	p.write("dig a hole")
 	p.key("Enter")
 	task := agent.nextTask()
@@ -39,9 +39,9 @@ func TestAPersonAsksSteersAndStopsOnTheConsole(t *testing.T) {
 	p.shows(".working", "worker · ")
 	p.shows(".talk-list a[aria-current]", "dig a hole")
 
-	p.click("#words")
+	p.byRole("textbox", "What to ask").click()
 	p.write("deeper")
-	p.click(`button[data-do="tell"]`)
+	p.byRole("button", "Tell it now").click()
 	var told core.Injected
 	for _, e := range agent.next(func(b corehub.Batch) bool { return has[core.Injected](b) }).Events {
 		if i, ok := e.Body.(core.Injected); ok {
@@ -55,11 +55,11 @@ func TestAPersonAsksSteersAndStopsOnTheConsole(t *testing.T) {
 	p.shows(".note", "The agent took it.")
 	p.shows(".part.injected", "deeper")
 
-	p.click(`button[data-do="cancel"]`)
+	p.byRole("button", "Stop").click()
 	agent.next(func(b corehub.Batch) bool { return has[core.CancelRequested](b) })
 	agent.report(task, core.Cancelled{Reason: "as you wish"})
 	p.shows(".part.cancelled", "as you wish")
-	p.click(`button[data-do="again"]`)
+	p.byRole("button", "Ask again").click()
 	again := agent.nextTask()
 	if r := again.Request(); r.Content != "dig a hole" || again.Thread() != task.Thread() {
 		t.Errorf("asked again: got %q in %s, want what was asked in %s", r.Content, again.Thread(), task.Thread())
@@ -68,7 +68,7 @@ func TestAPersonAsksSteersAndStopsOnTheConsole(t *testing.T) {
 	p.shows(".turns > li:last-child .part.done", "a hole")
 
 	// What follows goes to the same agent, in the same conversation.
-	p.click("#words")
+	p.byRole("textbox", "What to ask").click()
 	p.write("and now?")
 	p.key("Enter")
 	next := agent.nextTask()
@@ -77,7 +77,7 @@ func TestAPersonAsksSteersAndStopsOnTheConsole(t *testing.T) {
 	}
 	agent.report(next, core.Failed{Fault: core.NewFault(core.CodeInternal, "the spade broke")})
 	p.shows(".turns > li:last-child .part.failed", "the spade broke")
-	p.click(`.turns > li:last-child button[data-do="elsewhere"]`)
+	p.byRole("button", "Ask another agent").click()
 	p.await(`document.activeElement.id === 'to' && document.querySelector('#words').value === 'and now?'`)
 }
 
@@ -100,7 +100,7 @@ func TestAPersonSetsAnAgentForOneQuestion(t *testing.T) {
 	p.await(`[...document.querySelectorAll('#option-mode option')].map((o) => o.textContent).join() === 'as it is: auto,Auto,Plan'`)
 	p.await(`(document.querySelector('#option-mode').value = 'plan', document.querySelector('#option-web').value = 'true', true)`)
 	p.shows(".options label", "<b>Web</b>")
-	p.click("#words")
+	p.byRole("textbox", "What to ask").click()
 	p.write("how would you do it?")
 	p.key("Enter")
 	task := agent.nextTask()
@@ -274,10 +274,14 @@ func (b *browser) openLive() *tab {
 	return p
 }
 
-// scheme makes the page light or dark, and still.
+// scheme makes the page light, dark or of the colours that its reader has forced, and still.
 func (p *tab) scheme(name string) {
 	p.Helper()
-	p.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": name}, {"name": "prefers-reduced-motion", "value": "reduce"}}}, nil)
+	features := []map[string]string{{"name": "prefers-reduced-motion", "value": "reduce"}, {"name": "prefers-color-scheme", "value": name}}
+	if name == "forced" {
+		features[1] = map[string]string{"name": "forced-colors", "value": "active"}
+	}
+	p.call("Emulation.setEmulatedMedia", map[string]any{"features": features}, nil)
 }
 
 // size makes the page as large as a screen.
@@ -325,7 +329,7 @@ func TestTheViewsKeepTheRulesOfAccessibility(t *testing.T) {
 			p = live
 		}
 		p.show(v)
-		for _, scheme := range []string{"light", "dark"} {
+		for _, scheme := range []string{"light", "dark", "forced"} {
 			p.scheme(scheme)
 			p.keepsRules(rules, v.name+", "+scheme)
 		}
