@@ -88,7 +88,13 @@ func (c *connection) branch(ctx context.Context, conv *conversation) (hub.Branch
 	if from == "" {
 		return hub.Branch{}, nil
 	}
-	return c.hub.Branch(ctx, c.opts.Principal, from)
+	branch, err := c.hub.Branch(ctx, c.opts.Principal, from)
+	if err != nil && core.AsFault(err).Code == core.CodeUnknownTask { // retention was faster: the session goes on without them
+		c.log.Warn("a session was forked from what the hub no longer has", "session", conv.id, "task", from)
+		conv.settle()
+		return hub.Branch{}, nil
+	}
+	return branch, err
 }
 
 // await keeps a prompt whose session is not open yet, so that the editor can cancel it.

@@ -105,9 +105,10 @@ export async function post(path, what) {
 }
 
 /**
- * The lines of JSON of an answer, one after the other, until take returns true for one or most bytes were read.
+ * The lines of JSON of an answer, one after the other and as they are written, until take returns true for one or most
+ * bytes were read.
  * @param {string} path
- * @param {(line: any) => boolean|void} take
+ * @param {(line: any, text: string) => boolean|void} take
  * @param {AbortSignal} signal
  * @param {number} [most]
  * @returns {Promise<boolean>} whether that was before most bytes
@@ -121,7 +122,7 @@ export async function lines(path, take, signal, most = Infinity) {
     rest += done ? '\n' : decoder.decode(value, { stream: true });
     const all = rest.split('\n');
     rest = all.pop() ?? '';
-    const found = all.some((line) => line !== '' && take(JSON.parse(line)) === true);
+    const found = all.some((line) => line !== '' && take(JSON.parse(line), line) === true);
     if (done) return true;
     bytes += value?.length ?? 0;
     if (!found && bytes <= most) continue;
@@ -170,7 +171,7 @@ export const segment = (id) => encodeURIComponent(id);
  * @param {(m: Message) => void} take
  * @param {(id: string) => void} at is told of each position, also of one without an event
  */
-export async function readEvents(body, take, at) {
+async function readEvents(body, take, at) {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = '', id = '', event = '', /** @type {string[]} */ data = [];
@@ -209,7 +210,8 @@ function message(id, event, data) {
 
 /**
  * Follows a stream until it has ended, was refused or is aborted. A stream that is cut is
- * resumed after the last event, by its id.
+ * resumed after the last event, by its id. A page that nobody sees lets go of it until it is seen again: all pages of a
+ * hub together have six connections.
  * @param {string} path
  * @param {{
  *   signal: AbortSignal,
@@ -225,9 +227,11 @@ export async function follow(path, o) {
   let last = '', opened = false, lost = false;
   for (let wait = 250; !o.signal.aborted;) {
     let done = false;
+    const unseen = new AbortController(), signal = AbortSignal.any([o.signal, unseen.signal]);
+    const settled = whileSeen(unseen);
     try {
       const r = await send('GET', path, {
-        accept: 'text/event-stream', signal: o.signal, headers: last ? { 'Last-Event-ID': last } : {},
+        accept: 'text/event-stream', signal, headers: last ? { 'Last-Event-ID': last } : {},
       });
       if (r.status === 204 || !r.body) return o.ended?.();
       o.open?.(opened, last !== '');
@@ -244,8 +248,14 @@ export async function follow(path, o) {
       }, (id) => { last = last || id; });
     } catch (e) {
       if (o.signal.aborted) return;
+      if (unseen.signal.aborted) {
+        await seenAgain(o.signal);
+        continue;
+      }
       if (e instanceof Refusal && e.status !== 0 && e.status < 500 && e.status !== 429) throw e;
       if (!(e instanceof Refusal)) listeners.connection(false);
+    } finally {
+      settled();
     }
     if (done) return o.ended?.();
     if (opened && !lost) o.cut?.(); // once for each loss
@@ -253,6 +263,39 @@ export async function follow(path, o) {
     await pause(wait, o.signal);
     wait = Math.min(wait * 2, 4000);
   }
+}
+
+const UNSEEN = 10000; // ms after which a page that nobody sees lets go of its streams
+
+/** Aborts once the page was hidden for long; what it returns ends that. @param {AbortController} unseen */
+function whileSeen(unseen) {
+  /** @type {any} */
+  let timer;
+  const look = () => {
+    clearTimeout(timer);
+    if (document.hidden) timer = setTimeout(() => unseen.abort(), UNSEEN);
+  };
+  look();
+  document.addEventListener('visibilitychange', look);
+  return () => {
+    clearTimeout(timer);
+    document.removeEventListener('visibilitychange', look);
+  };
+}
+
+/** @param {AbortSignal} signal @returns {Promise<void>} */
+function seenAgain(signal) {
+  return new Promise((resolve) => {
+    const look = () => {
+      if (document.hidden && !signal.aborted) return;
+      document.removeEventListener('visibilitychange', look);
+      signal.removeEventListener('abort', look);
+      resolve();
+    };
+    document.addEventListener('visibilitychange', look);
+    signal.addEventListener('abort', look);
+    look();
+  });
 }
 
 /**
@@ -263,8 +306,13 @@ export async function follow(path, o) {
  */
 export function pause(ms, signal) {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => { clearTimeout(timer); resolve(); }, { once: true });
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done, { once: true });
   });
 }
 

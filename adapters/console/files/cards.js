@@ -5,7 +5,7 @@ import { Refusal, post, segment, text } from './api.js';
 import { inbox } from './inbox.js';
 import { block, indent, textOf, visible } from './letters.js';
 import { formOf } from './form.js';
-import { whenSeen } from './seen.js';
+import { whenSeen, whenStill } from './seen.js';
 import { toolInput } from './markdown.js';
 
 export const SENDING = 'Sending…';
@@ -29,6 +29,28 @@ export function cardOf(item, inPlace = false) {
 /** Says how long it has waited, and will. @param {Card} card */
 export function tell(card) {
   if (!card.gone) card.age.textContent = 'for ' + span(Date.now() - Date.parse(card.item.since)) + ', ' + span(Date.parse(card.item.until) - Date.now()) + ' left';
+}
+
+/** Whether pointer or focus are on it: what they are on does not move and does not go. @param {HTMLElement} element */
+export function held(element) {
+  return element.matches(':hover') || element.contains(document.activeElement);
+}
+
+/**
+ * The letters that go through the cards in an element, and decide.
+ * @param {HTMLElement} root
+ * @returns {Object<string, () => void>}
+ */
+export function cardKeys(root) {
+  /** @param {number} by */
+  const step = (by) => {
+    const all = /** @type {HTMLElement[]} */ ([...root.querySelectorAll('.card:not(.gone)')]);
+    const at = all.findIndex((c) => c.contains(document.activeElement));
+    all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + by))]?.focus();
+  };
+  /** @param {string} what */
+  const press = (what) => /** @type {HTMLElement|null|undefined} */ (document.activeElement?.closest('.card')?.querySelector('button[data-do="' + what + '"]'))?.click();
+  return { j: () => step(1), k: () => step(-1), a: () => press('approve'), d: () => press('deny'), n: () => press('later') };
 }
 
 /** It waits no longer: nothing can be done on it. @param {Card} card @param {string} why where the card does not say it itself */
@@ -64,9 +86,12 @@ function approvalCard(item, a, inPlace) {
   const whole = h('div', { class: 'whole-input' });
   // What is approved is on the screen letter by letter, whatever is made of it above.
   whole.append(block(indent(a.input), 'The whole input of ' + visible(a.name), () => whenSeen(whole, () => {
-    seen = true;
-    if (!card?.gone) approve.removeAttribute('disabled');
-    approve.removeAttribute('title');
+    // A card that has just come stands where another one may have been pressed.
+    whenStill(approve, () => {
+      seen = true;
+      if (!card?.gone) approve.removeAttribute('disabled');
+      approve.removeAttribute('title');
+    });
   })));
   const why = h('dd', {}, '…');
   const element = h('article', { class: 'card', tabindex: -1, 'aria-label': a.agent + ' wants to call ' + visible(a.name) },
@@ -163,6 +188,7 @@ function choices(item, q) {
  */
 async function act(card, what) {
   if (card.gone) return;
+  if (card.element.contains(document.activeElement)) card.element.focus(); // what is off has no focus
   for (const b of card.buttons) b.setAttribute('disabled', '');
   card.note.textContent = SENDING;
   try {

@@ -34,7 +34,7 @@ export function code(text, language = '') {
  * @param {string} text
  * @param {Node} element
  */
-async function copied(text, element) {
+export async function copied(text, element) {
   try {
     await navigator.clipboard.writeText(text);
     return true;

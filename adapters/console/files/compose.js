@@ -14,8 +14,8 @@ const drafts = new Map();
 
 /**
  * What is asked where: thread is the conversation, without it a new one begins; branch the task after which a new one
- * goes on; first whether several agents may be asked; running what can be told more, or stopped.
- * @typedef {{thread?: string, branch?: string, to?: string, first?: boolean, running?: () => import('./turn.js').Turn|undefined, sent: (asked: {id: string, thread: string, to: string}[]) => void}} Place
+ * goes on in its place; first whether several agents may be asked; running what can be told more, or stopped.
+ * @typedef {{thread?: string, branch?: () => string|undefined, to?: string, first?: boolean, running?: () => import('./turn.js').Turn|undefined, sent: (asked: {id: string, thread: string, to: string}[]) => void}} Place
  */
 
 export class Compose {
@@ -24,6 +24,8 @@ export class Compose {
     this.o = o;
     /** What was shown last of the agents, the one whose settings are offered, and which. */
     this.known = '';
+    this.names = '';
+    this.sending = false;
     /** @type {any} */
     this.offered = undefined;
     this.set = '';
@@ -33,7 +35,7 @@ export class Compose {
     /** Whether somebody picked the agent. */
     this.byHand = false;
     this.note = h('p', { class: 'note', role: 'status' });
-    const key = o.thread ?? (o.branch ? 'branch ' + o.branch : '');
+    const key = o.thread ?? ['branch', o.branch?.() ?? ''].join(' ');
     this.words = /** @type {HTMLTextAreaElement} */ (h('textarea', {
       id: 'words', rows: 2, required: true, 'aria-label': 'What to ask', placeholder: 'Ask something. Enter sends, Shift+Enter begins a line.',
       input: () => drafts.set(key, this.words.value),
@@ -70,7 +72,7 @@ export class Compose {
   know(agents) {
     this.agents = agents.filter((a) => !a.child || a.child.state !== 'failed');
     const ids = JSON.stringify(this.agents.map((a) => [a.id, a.load?.state]));
-    if (ids === this.known) return;
+    if (ids === this.known) return this.offer();
     this.known = ids;
     const all = [...new Set([...this.agents.map((a) => a.id), ...(this.wanted && this.wanted !== OTHER ? [this.wanted] : [])])];
     if (document.activeElement !== this.pick) {
@@ -81,8 +83,9 @@ export class Compose {
       if (!this.wanted) this.wanted = this.pick.value;
       this.pick.value = this.wanted;
     }
-    const checked = new Set(this.picked());
-    this.boxes.replaceChildren(...this.agents.map((a) => h('label', { class: 'option' }, h('input', { type: 'checkbox', value: a.id, checked: checked.has(a.id), change: () => this.offer() }), ' ', visible(a.id))));
+    const checked = new Set(this.picked()), names = this.agents.map((a) => a.id).join();
+    if (names !== this.names) this.boxes.replaceChildren(...this.agents.map((a) => h('label', { class: 'option' }, h('input', { type: 'checkbox', value: a.id, checked: checked.has(a.id), change: () => this.offer() }), ' ', visible(a.id))));
+    this.names = names;
     this.offer();
   }
 
@@ -129,7 +132,7 @@ export class Compose {
 
   /** The agent of the conversation, unless another one was picked. @param {string} agent */
   last(agent) {
-    if (!agent || agent === this.o.to) return;
+    if (!agent || agent === this.o.to || document.activeElement === this.pick) return;
     if (!this.byHand) this.wanted = agent;
     this.o.to = agent;
     this.known = '';
@@ -144,29 +147,37 @@ export class Compose {
 
   async ask() {
     const to = this.to();
+    if (this.sending) return;
     if (!to.length) {
       this.note.textContent = 'No agent is here to ask: name one, or add one (see Agents).';
       return;
     }
+    this.sending = true;
     this.send.setAttribute('disabled', '');
     this.note.textContent = 'Sending…';
+    const words = this.words.value;
     try {
-      const files = await this.attachments();
-      const body = { content: this.words.value, ...(files.length ? { attachments: files } : {}) };
-      const asked = await Promise.all(to.map(async (one) => ({
-        ...await post('/v1/tasks', { ...body, to: one, ...(to.length === 1 ? { options: this.chosen() } : {}), ...(this.o.thread ? { thread: this.o.thread } : {}), ...(this.o.branch ? { branch: this.o.branch } : {}) }), to: one,
-      })));
-      this.words.value = '';
+      const files = await this.attachments(), branch = this.o.branch?.();
+      const body = { content: words, ...(files.length ? { attachments: files } : {}), ...(branch ? { branch } : this.o.thread ? { thread: this.o.thread } : {}) };
+      this.words.value = ''; // one may write on
+      const all = await Promise.allSettled(to.map(async (one) => ({ ...await post('/v1/tasks', { ...body, to: one, ...(to.length === 1 ? { options: this.chosen() } : {}) }), to: one })));
+      const asked = all.flatMap((r) => (r.status === 'fulfilled' ? [r.value] : []));
+      const refused = all.flatMap((r, i) => (r.status === 'rejected' ? [(to.length > 1 ? to[i] + ': ' : '') + reason(r.reason)] : []));
+      this.note.textContent = refused.length ? 'Refused: ' + refused.join('; ') : '';
+      if (!asked.length) {
+        this.words.value = words + (this.words.value ? '\n' + this.words.value : '');
+        return;
+      }
       this.files.value = '';
       this.attached.textContent = '';
       this.byHand = false;
       drafts.delete(this.key);
-      this.note.textContent = '';
-      this.o.sent(asked);
+      if (refused.length) this.note.append(' ', h('a', { href: '#/several/' + asked.map((a) => segment(a.id)).join('/') }, 'See the answers of the others'));
+      else this.o.sent(asked);
     } catch (e) {
-      if (!(e instanceof Refusal)) throw e;
-      this.note.textContent = 'Refused: ' + e.message;
+      this.note.textContent = 'Refused: ' + reason(e);
     } finally {
+      this.sending = false;
       this.send.removeAttribute('disabled');
     }
   }
@@ -220,4 +231,10 @@ function base64(f) {
     r.addEventListener('error', () => failed(new Refusal(0, 'unreadable', 'the file ' + f.name + ' cannot be read')));
     r.readAsDataURL(f);
   });
+}
+
+/** What a refusal says; another error is one of the page. @param {unknown} e */
+function reason(e) {
+  if (!(e instanceof Refusal)) throw e;
+  return e.message;
 }

@@ -2,14 +2,16 @@
 
 import { count, h, painter, short, visibleId } from './dom.js';
 import { Refusal, get, poll, post } from './api.js';
+import { cardKeys } from './cards.js';
+import { copied } from './code.js';
 import { Compose } from './compose.js';
-import { ENDS } from './events.js';
 import { inbox } from './inbox.js';
 import { visible } from './letters.js';
 import { Reader } from './reader.js';
 import { Turn } from './turn.js';
 
 const PAGE = 20; // turns that are read at once
+const MOST = 1000; // turns that are shown
 const NEAR = 60; // pixels from the end that count as the end
 const PATIENCE = 1000; // ms after which turns are shown with what was read of them
 
@@ -31,13 +33,25 @@ export function conversation(pane, id, at) {
   const known = new Map();
   let before = '', older = true, pinned = true, reading = false, listed = false, top = 0, why = '';
 
+  /** The task after which this conversation goes on from another one, as long as no turn of its own is done. */
+  const branched = () => {
+    if (!listed || older || turns.some((t) => t.model.state === 'done')) return;
+    return turns[0]?.model.opened?.request?.branch;
+  };
   const running = () => turns.findLast((t) => t.runs && t.model.agent) ?? turns.findLast((t) => t.runs);
   const compose = new Compose({
     thread: id, running,
+    branch: () => branched(),
     sent: (asked) => {
-      pinned = true;
-      for (const a of asked) show([add({ id: a.id, state: 'queued' })]);
       pane.asked();
+      const [a] = asked;
+      if (!a) return;
+      if (a.thread !== id) { // it branched anew
+        if (!signal.aborted) location.hash = '#/conversations/' + encodeURIComponent(a.thread);
+        return;
+      }
+      pinned = true;
+      take([{ id: a.id, state: 'queued' }]);
     },
   });
   pane.root.replaceChildren(h('div', { class: 'top' }, pane.back(), title, pane.actions(id)), scroll, down, compose.element);
@@ -52,7 +66,9 @@ export function conversation(pane, id, at) {
     compose.offer();
     const last = turns.findLast((x) => x.model.agent);
     if (last) compose.last(last.model.agent);
-    state.textContent = reader.lost || why || (!listed ? 'Reading…' : !turns.length ? 'Nothing was said here yet that you may read. Ask below.' : !older && turns.length > PAGE ? 'The beginning. ' + count(turns.length) + ' turns.' : '');
+    const now = reader.lost || why || (!listed ? 'Reading…' : !turns.length ? 'Nothing was said here yet that you may read. Ask below.' :
+      turns.length >= MOST ? count(turns.length) + ' turns are shown; older ones are among its tasks.' : !older && turns.length > PAGE ? 'The beginning. ' + count(turns.length) + ' turns.' : '');
+    if (state.textContent !== now) state.textContent = now;
     keepEnd();
   });
   const reader = new Reader(signal, (turn) => {
@@ -64,17 +80,17 @@ export function conversation(pane, id, at) {
     }
     paint();
   });
-  /** The list of tasks has one that is new. @param {any} task @returns {Turn} */
+  /** @param {any} task of the list that is not known yet @returns {Turn} */
   const add = (task) => {
-    const turn = new Turn(task.id, { me: pane.me(), foot });
+    const turn = new Turn(task.id, task.state, { me: pane.me(), foot });
     known.set(task.id, turn);
     turns.push(turn);
     turns.sort((x, y) => (x.id < y.id ? -1 : 1));
     return turn;
   };
-  /** Reads turns, and shows them where they belong. @param {Turn[]} fresh @param {Map<string, any>} [heads] */
-  const show = async (fresh, heads) => {
-    const all = Promise.all(fresh.map((t) => reader.read(t, !ENDS.has(heads?.get(t.id)?.state))));
+  /** Reads turns, and shows them where they belong. @param {Turn[]} fresh */
+  const show = async (fresh) => {
+    const all = Promise.all(fresh.map((t) => reader.read(t)));
     await Promise.race([all, new Promise((done) => setTimeout(done, PATIENCE))]);
     if (signal.aborted) return;
     for (const t of fresh) t.paint();
@@ -96,7 +112,7 @@ export function conversation(pane, id, at) {
   const foot = (t) => [
     h('button', { type: 'button', class: 'link', 'data-do': 'copy', click: (/** @type {Event} */ e) => copy(t, /** @type {HTMLElement} */ (e.target)) }, 'Copy the answer'),
     h('button', { type: 'button', class: 'link', 'data-do': 'again', click: () => again(t) }, 'Ask again'),
-    ...(t.model.state === 'done' ? [h('a', { href: '#/new?branch=' + encodeURIComponent(t.id) + '&to=' + encodeURIComponent(t.model.agent) }, 'Branch from here')] : []),
+    h('a', { href: '#/new?branch=' + encodeURIComponent(t.id) + '&to=' + encodeURIComponent(t.model.agent) }, 'Branch from here'),
     ...(t.model.state === 'failed' ? [h('button', { type: 'button', class: 'link', 'data-do': 'elsewhere', click: () => compose.elsewhere(t.model.opened?.request?.content ?? '') }, 'Ask another agent')] : []),
   ];
   /** @param {Turn} t */
@@ -104,7 +120,7 @@ export function conversation(pane, id, at) {
     try {
       const r = await post('/v1/tasks', { again: t.id });
       pinned = true;
-      show([add({ id: r.id })]);
+      take([{ id: r.id, state: 'queued' }]);
     } catch (e) {
       if (!(e instanceof Refusal)) throw e;
       compose.note.textContent = 'Refused: ' + e.message;
@@ -119,7 +135,8 @@ export function conversation(pane, id, at) {
 
   // The end stays in view as long as it is.
   const keepEnd = () => {
-    if (pinned) scroll.scrollTop = scroll.scrollHeight;
+    const held = list.querySelector('.card:hover') ?? (document.activeElement?.closest('.card') && list.contains(document.activeElement));
+    if (pinned && !held) scroll.scrollTop = scroll.scrollHeight; // no card moves under a hand
     down.hidden = pinned;
   };
   const toEnd = () => {
@@ -145,21 +162,30 @@ export function conversation(pane, id, at) {
     const q = new URLSearchParams({ thread: id, limit: String(limit), ...(from ? { before: from } : {}) });
     return get('/v1/tasks?' + q, signal);
   };
-  /** Takes the turns of a page of the list that are not known yet. @param {any} r */
-  const take = async (r) => {
-    const fresh = r.tasks.filter((/** @type {any} */ t) => t.intent !== 'notify' && !known.has(t.id)).reverse();
-    const heads = new Map(fresh.map((/** @type {any} */ t) => [t.id, t]));
-    if (fresh.length) await show(fresh.map(add), heads);
+  /** Takes the tasks of a list that are not known yet. @param {any[]} tasks the newest first */
+  const take = async (tasks) => {
+    const fresh = tasks.filter((t) => t.intent !== 'notify' && !known.has(t.id)).reverse();
+    if (fresh.length) await show(fresh.map(add));
+  };
+  /** Takes what was asked since the last one that is known. */
+  const newer = async () => {
+    for (let from = ''; ;) {
+      const r = await page(PAGE, from);
+      const met = r.tasks.some((/** @type {any} */ t) => known.has(t.id));
+      await take(r.tasks);
+      from = r.before ?? '';
+      if (met || !from || signal.aborted) return;
+    }
   };
   /** Reads the turns before those that are shown. */
   const more = async () => {
-    if (reading || !older) return;
+    if (reading || !older || turns.length >= MOST) return;
     reading = true;
     try {
       const r = await page(PAGE, before);
       before = r.before ?? '';
       older = before !== '';
-      await take(r);
+      await take(r.tasks);
       why = '';
     } catch (e) {
       if (signal.aborted) return;
@@ -175,7 +201,7 @@ export function conversation(pane, id, at) {
   const start = async () => {
     await more();
     listed = true;
-    while (at && !known.has(at) && older && !signal.aborted) await more();
+    while (at && !known.has(at) && older && !why && turns.length < MOST && !signal.aborted) await more();
     const wanted = known.get(at)?.element;
     if (wanted) {
       pinned = false;
@@ -186,7 +212,13 @@ export function conversation(pane, id, at) {
     scrolled();
     const first = turns[0]?.model.opened?.request?.content;
     if (first && !older && !pane.titleOf(id)) name(first);
-    poll(1500, signal, async () => take(await page(PAGE)), () => {});
+    if (!document.activeElement || document.activeElement === document.body || !document.activeElement.isConnected) (pane.fresh ? compose.words : scroll).focus({ preventScroll: true });
+    poll(1500, signal, async () => {
+      if (why) await more();
+      await newer();
+      why = '';
+      paint();
+    }, () => {});
   };
   /** @param {string} words */
   const name = (words) => {
@@ -199,20 +231,10 @@ export function conversation(pane, id, at) {
   signal.addEventListener('abort', () => clearInterval(clock));
   start();
 
-  /** @param {number} by */
-  const step = (by) => {
-    const all = /** @type {HTMLElement[]} */ ([...list.querySelectorAll('.card:not(.gone)')]);
-    const now = all.findIndex((c) => c.contains(document.activeElement));
-    const next = all[Math.max(0, Math.min(all.length - 1, now < 0 ? 0 : now + by))];
-    next?.focus();
-  };
-  /** @param {string} what */
-  const press = (what) => /** @type {HTMLElement|null|undefined} */ (document.activeElement?.closest('.card')?.querySelector('button[data-do="' + what + '"]'))?.click();
-  return { j: () => step(1), k: () => step(-1), a: () => press('approve'), d: () => press('deny'), e: toEnd };
+  return { ...cardKeys(list), e: toEnd };
 }
 
 /** @param {Turn} t @param {HTMLElement} button */
 async function copy(t, button) {
-  await navigator.clipboard.writeText(t.answer());
-  button.textContent = 'Copied';
+  button.textContent = await copied(t.answer(), t.element) ? 'Copied' : 'Selected';
 }

@@ -16,6 +16,7 @@ const FOUND = 30; // turns that a search shows at once
  * @typedef {Object} Pane
  * @property {HTMLElement} root
  * @property {AbortSignal} signal ends with the pane
+ * @property {boolean} fresh whether it was just begun by who looks on
  * @property {(take: (agents: any[]) => void) => void} agents tells of the agents that are here, as they are
  * @property {() => string} me who looks on
  * @property {(title: string) => void} title
@@ -46,12 +47,13 @@ export function show(page) {
 
   /** @type {AbortController|undefined} */
   let stop;
+  page.signal.addEventListener('abort', () => stop?.abort());
+  let fresh = false; // whether the conversation to be shown has just begun here
   /** @param {string} name @param {string[]} path @param {URLSearchParams} query */
   const open = (name, path, query) => {
     stop?.abort();
     stop = new AbortController();
     const signal = stop.signal;
-    page.signal.addEventListener('abort', () => stop?.abort(), { once: true });
     takers.clear();
     const id = name === 'conversations' ? path[0] ?? '' : '';
     page.root.classList.toggle('one', name !== 'conversations' || id !== '');
@@ -60,7 +62,7 @@ export function show(page) {
     right.replaceChildren(root);
     /** @type {Pane} */
     const pane = {
-      root, signal, me: () => me,
+      root, signal, fresh, me: () => me,
       agents(take) {
         takers.add(take);
         take(agents);
@@ -75,11 +77,15 @@ export function show(page) {
         told();
         list.watch(told, signal);
       },
-      asked: () => list.now(),
+      asked() {
+        fresh = true;
+        list.now();
+      },
       back: () => h('a', { class: 'back', href: '#/conversations' }, '← Conversations'),
       actions: (of) => h('a', { class: 'hint', href: '#/tasks?thread=' + encodeURIComponent(of) }, 'Its tasks'),
     };
     page.title(name === 'new' ? 'New conversation' : name === 'several' ? 'Answers side by side' : 'Conversations');
+    fresh = false;
     page.keys = (name === 'several' ? several(pane, path) : id ? conversation(pane, id, path[1] ?? '') : begin(pane, query)) ?? {};
   };
   open(page.name, page.path, page.query);
@@ -93,9 +99,10 @@ export function show(page) {
 function begin(pane, query) {
   const branch = query.get('branch') ?? '';
   const compose = new Compose({
-    first: !branch, branch: branch || undefined, to: query.get('to') ?? undefined,
+    first: !branch, branch: () => branch || undefined, to: query.get('to') ?? undefined,
     sent: (asked) => {
       pane.asked();
+      if (pane.signal.aborted) return;
       const one = asked.length === 1 ? asked[0] : undefined;
       location.hash = one ? '#/conversations/' + encodeURIComponent(one.thread) : '#/several/' + asked.map((a) => encodeURIComponent(a.id)).join('/');
     },
@@ -135,7 +142,9 @@ class Listed {
     this.text = '';
     this.was = '';
     poll(3000, signal, () => this.read(), (why) => {
-      if (why.status) this.state.textContent = why.message;
+      if (!why.status) return;
+      this.state.textContent = why.message;
+      this.was = '';
     });
     inbox.subscribe(() => this.paint(), signal);
   }

@@ -14,9 +14,6 @@ export const KINDS = ['opened', 'assigned', 'accepted', 'session_started', 'sess
 
 export const ENDS = new Set(['done', 'failed', 'cancelled']);
 
-/** What went wrong or needs somebody. */
-export const BAD = new Set(['failed', 'retrying', 'session_lost']);
-
 /**
  * At most some 300 letters.
  * @param {Event} e
@@ -54,7 +51,7 @@ export function summary(e) {
 }
 
 /** The topic and the data of a notice; '' for none. @param {any} notice */
-export function noticeOf(notice) {
+function noticeOf(notice) {
   return notice ? notice.topic + ' ' + dataOf(notice.data) : '';
 }
 

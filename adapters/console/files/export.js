@@ -40,7 +40,7 @@ async function save(path, accept, name) {
 }
 
 /** What is the same in the interface of the hub, whatever dialect it came in. */
-const MEMBERS = ['to', 'intent', 'content', 'data', 'attachments', 'context', 'thread', 'domain', 'priority', 'max_tokens', 'report_back'];
+const MEMBERS = ['to', 'intent', 'content', 'data', 'attachments', 'context', 'thread', 'domain', 'priority', 'max_tokens', 'options', 'report_back'];
 
 const NOTICE = ['to', 'topic', 'data', 'importance'];
 

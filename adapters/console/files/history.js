@@ -56,7 +56,7 @@ export class History {
       if (!(e instanceof Refusal)) {
         if (!this.signal.aborted) throw e;
       } else if (e.status) {
-        this.refused = true;
+        this.refused = e.status === 403;
         this.body.replaceChildren(h('p', { class: 'state' }, e.status === 403 ? 'Who decided what is in the audit, which your credential may not read: it lacks the right operate.' : e.message));
       }
     }).finally(() => { this.reading = undefined; });

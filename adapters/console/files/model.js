@@ -30,6 +30,13 @@ const LINES = 200000; // events that are listed
 /** A line of the list of events, with the text of the whole event as long as there is room. @typedef {{at: string, seq: number, kind: string, text: string, whole: string|undefined}} Line */
 
 export class Model {
+  /** @param {boolean} [listed] whether its events are listed, each with what it said */
+  constructor(listed = true) {
+    this.listed = listed;
+    /** When its first event was. */
+    this.firstAt = '';
+  }
+
   /** @type {any} */
   opened = undefined;
   state = 'queued';
@@ -64,11 +71,8 @@ export class Model {
     this.version++;
     const b = e.body ?? {};
     this.lastAt = e.at;
-    const keep = this.kept + size <= BODIES;
-    if (keep) this.kept += size;
-    else this.cut++;
-    if (this.lines.length < LINES || ENDS.has(e.kind)) this.lines.push({ at: e.at, seq: e.seq, kind: e.kind, text: summary(e), whole: keep ? text : undefined });
-    else this.unlisted++;
+    this.firstAt ||= e.at;
+    if (this.listed) this.list(e, text, size);
     switch (e.kind) {
       case 'opened':
         this.opened = b;
@@ -171,11 +175,20 @@ export class Model {
     }
   }
 
+  /** @param {import('./events.js').Event} e @param {string} text @param {number} size */
+  list(e, text, size) {
+    const keep = this.kept + size <= BODIES;
+    if (keep) this.kept += size;
+    else this.cut++;
+    if (this.lines.length < LINES || ENDS.has(e.kind)) this.lines.push({ at: e.at, seq: e.seq, kind: e.kind, text: summary(e), whole: keep ? text : undefined });
+    else this.unlisted++;
+  }
+
   /** @param {any} gap */
   gap(gap) {
     this.version++;
-    const text = 'events ' + gap.from + ' to ' + gap.to + ' are no longer kept';
-    this.lines.push({ at: this.lastAt, seq: gap.from, kind: 'gap', text, whole: undefined });
+    const text = 'events ' + gap.from + (gap.to ? ' to ' + gap.to : ' and later ones') + ' are no longer kept';
+    if (this.listed) this.lines.push({ at: this.lastAt, seq: gap.from, kind: 'gap', text, whole: undefined });
     this.parts.push({ kind: 'gap', at: this.lastAt, end: this.lastAt, who: 'hub', text });
   }
 

@@ -24,9 +24,10 @@ export function whenSeen(element, done) {
     stop();
     done();
   };
-  let due = 0;
+  let due = 0, shown = false;
   const later = () => {
-    if (!element.isConnected) return stop();
+    if (!element.isConnected) return shown ? stop() : undefined; // it may be put into the page later
+    shown = true;
     due ||= requestAnimationFrame(() => {
       due = 0;
       look();
@@ -51,8 +52,10 @@ export function whenSeen(element, done) {
  */
 function onScreen(element, all) {
   let from = Math.max(0, all.top), to = Math.min(innerHeight, all.bottom), left = 0, right = innerWidth;
-  const bar = document.querySelector('.steering')?.getBoundingClientRect(); // stands before the end of the page
+  // What stands before the end of the page, or over the beginning of a column.
+  const bar = document.querySelector('.steering')?.getBoundingClientRect(), top = element.closest('.column')?.querySelector('.top')?.getBoundingClientRect();
   if (bar?.height) to = Math.min(to, bar.top);
+  if (top) from = Math.max(from, top.bottom);
   for (let e = element.parentElement; e && e !== document.body; e = e.parentElement) {
     if (getComputedStyle(e).overflowY === 'visible') continue;
     const r = e.getBoundingClientRect();
@@ -76,4 +79,22 @@ function joined(all) {
     else apart.push({ ...one });
   }
   return apart;
+}
+
+const STILL = 300; // ms
+
+/**
+ * Calls once an element has stayed where it is for a moment.
+ * @param {HTMLElement} element
+ * @param {() => void} done
+ */
+export function whenStill(element, done) {
+  let last = NaN;
+  const look = () => {
+    const { top } = element.getBoundingClientRect();
+    if (top === last) return done();
+    last = top;
+    if (element.isConnected) setTimeout(look, STILL);
+  };
+  look();
 }

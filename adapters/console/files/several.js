@@ -1,6 +1,7 @@
 // Several: one question to several agents, their answers side by side.
 
 import { h, painter } from './dom.js';
+import { cardKeys } from './cards.js';
 import { inbox } from './inbox.js';
 import { visible } from './letters.js';
 import { Reader } from './reader.js';
@@ -10,7 +11,7 @@ const MOST = 4;
 
 /** @param {import('./conversations.js').Pane} pane @param {string[]} ids of the tasks */
 export function several(pane, ids) {
-  const turns = ids.slice(0, MOST).map((id) => new Turn(id, { me: pane.me() }));
+  const turns = ids.slice(0, MOST).map((id) => new Turn(id, 'running', { me: pane.me() }));
   const columns = turns.map((t) => {
     const head = h('h2', {}, '…'), go = h('a', { hidden: true }, 'Go on with it');
     return { t, head, go, element: h('section', { class: 'column', 'aria-label': 'An answer' }, h('div', { class: 'top' }, head, go), t.element) };
@@ -35,11 +36,11 @@ export function several(pane, ids) {
       t.place(inbox.items);
     }
   });
-  const reader = new Reader(pane.signal, () => paint());
-  for (const t of turns) reader.read(t, true);
+  const reader = new Reader(pane.signal, () => paint(), MOST);
+  for (const t of turns) reader.read(t);
   inbox.subscribe(() => paint(), pane.signal);
   const clock = setInterval(() => { for (const t of turns) t.tick(); }, 1000);
   pane.signal.addEventListener('abort', () => clearInterval(clock));
   paint();
-  return {};
+  return cardKeys(pane.root);
 }

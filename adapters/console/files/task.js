@@ -5,6 +5,7 @@ import { Refusal, follow, post, segment } from './api.js';
 import { exports } from './export.js';
 import { ENDS } from './events.js';
 import { Model } from './model.js';
+import { cardKeys } from './cards.js';
 import { inbox } from './inbox.js';
 import { timeline } from './timeline.js';
 import { events } from './eventlist.js';
@@ -21,7 +22,7 @@ const TABS = { conversation: said, timeline, events, frames };
 
 /** What was said, as in its conversation. @param {Model} m @param {string} id @param {AbortSignal} signal @returns {Tab} */
 function said(m, id, signal) {
-  const turn = new Turn(id, { model: m });
+  const turn = new Turn(id, 'running', { model: m });
   const closed = new AbortController(), clock = setInterval(() => turn.tick(), 1000);
   const close = () => {
     closed.abort();
@@ -71,6 +72,7 @@ export function show(page) {
     paint();
   };
   page.signal.addEventListener('abort', () => tab?.close?.());
+  page.keys = cardKeys(body);
   open(page.path[1] ?? 'conversation');
 
   follow('/v1/tasks/' + segment(id) + '/events', {

@@ -85,7 +85,7 @@ export function timeline(m, id, signal) {
  * @param {any[]} tasks newest first
  * @param {string} id
  */
-export function descendants(tasks, id) {
+function descendants(tasks, id) {
   const depth = new Map([[id, 0]]), found = [];
   for (const t of tasks.slice().reverse()) {
     const above = t.cause === undefined ? undefined : depth.get(t.cause);
@@ -97,7 +97,7 @@ export function descendants(tasks, id) {
 }
 
 /** @param {import('./model.js').Model} m @param {any[]} below @param {string} id @returns {Bar[]} */
-export function barsOf(m, below, id) {
+function barsOf(m, below, id) {
   /** @param {string|undefined} s */
   const at = (s) => Date.parse(s ?? '') || Date.parse(m.lastAt);
   const begin = at(m.lines[0]?.at), end = m.endAt ? at(m.endAt) : Math.max(at(m.lastAt), Date.now());
@@ -127,7 +127,7 @@ export function barsOf(m, below, id) {
  * @param {Bar[]} bars
  * @param {number} width
  */
-export function scale(bars, width) {
+function scale(bars, width) {
   const points = [...new Set(bars.flatMap((b) => [b.from, b.to]))].sort((a, b) => a - b);
   const gaps = points.slice(1).map((p, i) => p - (points[i] ?? p));
   let cap = Infinity, shorter = 0;

@@ -1,8 +1,8 @@
 // A turn of a conversation: what was asked, and what its agent said and did, in order. What waits for a person
 // stands where it was asked for.
 
-import { count, h, short, shortWho, span, time } from './dom.js';
-import { cardOf, retire, tell } from './cards.js';
+import { count, h, say, short, shortWho, span, time } from './dom.js';
+import { cardOf, held, retire, tell } from './cards.js';
 import { ENDS } from './events.js';
 import { block, indent, visible } from './letters.js';
 import { Prose, toolInput, toolOutput } from './markdown.js';
@@ -22,14 +22,14 @@ const WORDS = /** @type {Object<string, string>} */ ({
 export class Turn {
   /**
    * @param {string} id of the task
+   * @param {string} state of the task when it was listed
    * @param {{model?: Model, me?: string, foot?: (turn: Turn) => Node[]}} [o] its events where others read them too, who looks on, and what can be done once it has ended
    */
-  constructor(id, o = {}) {
+  constructor(id, state, o = {}) {
     this.id = id;
+    this.listed = state;
     this.o = o;
-    this.model = o.model ?? new Model();
-    /** Whether the events were read to their end, or to what there is now. */
-    this.whole = false;
+    this.model = o.model ?? new Model(false);
     this.list = h('ol', { class: 'parts' });
     this.more = h('p', { class: 'state' });
     this.working = h('p', { class: 'working' });
@@ -53,7 +53,7 @@ export class Turn {
 
   /** Whether it works, or waits for its agent. */
   get runs() {
-    return !ENDS.has(this.model.state);
+    return !this.refused && !ENDS.has(this.model.opened ? this.model.state : this.listed);
   }
 
   /** Shows what has come since. */
@@ -103,13 +103,17 @@ export class Turn {
    * @param {import('./inbox.js').Item[]} items
    */
   place(items) {
+    if (!this.element.isConnected) return; // nobody sees it yet
     const own = items.filter((i) => i.approval ? i.approval.task === this.id : i.question?.tasks?.includes(this.id));
     for (const item of own) {
       const card = this.cards.get(item.key) ?? cardOf(item, true);
-      if (!this.cards.has(item.key)) tell(card);
+      if (!this.cards.has(item.key)) {
+        tell(card);
+        say(card.element.getAttribute('aria-label') ?? '');
+      }
       this.cards.set(item.key, card);
       const host = item.approval ? this.tools.get(item.approval.id)?.asked : this.questions.get(item.question?.id ?? '');
-      if (card.element.parentElement === host || card.element.contains(document.activeElement)) continue;
+      if (card.element.parentElement === host || held(card.element)) continue;
       if (host) host.append(card.element);
       else if (!card.element.isConnected) this.working.before(card.element); // its events are still to come, or it is of a task that this one caused
     }
@@ -122,7 +126,7 @@ export class Turn {
   tick() {
     for (const [key, card] of this.cards) {
       tell(card);
-      if (card.gone && !card.element.contains(document.activeElement)) { // the log has what became of it
+      if (card.gone && !held(card.element)) { // the log has what became of it
         card.element.remove();
         this.cards.delete(key);
       }
@@ -131,7 +135,7 @@ export class Turn {
       this.working.textContent = '';
       return;
     }
-    const m = this.model, since = Date.parse(m.attempts[0]?.at ?? m.lines[0]?.at ?? '');
+    const m = this.model, since = Date.parse(m.attempts[0]?.at ?? m.firstAt);
     const busy = [...m.tools.values()].filter((t) => !t.end).pop();
     const waits = busy?.state === 'awaiting_approval' || [...m.questions.values()].some((q) => !q.answer);
     const doing = waits ? 'waiting for a person' : busy ? visible(short(busy.name + ' ' + about(busy.input), NAMED)) : '';
@@ -143,7 +147,9 @@ export class Turn {
   end() {
     const m = this.model, u = m.usage;
     this.element.classList.add('ended', m.state);
-    const took = Date.parse(m.endAt) - Date.parse(m.lines[0]?.at ?? m.endAt);
+    const last = m.parts[m.parts.length - 1]; // how it ended is shown, however much came before
+    if (last && m.parts.length > PARTS) this.more.after(h('ol', { class: 'parts' }, textPart(last, m).element));
+    const took = Date.parse(m.endAt) - Date.parse(m.firstAt || m.endAt);
     this.foot.replaceChildren(
       h('span', { class: 'hint' }, [m.agent, span(took), u.input || u.output ? count(u.input) + ' in, ' + count(u.output) + ' out' : '', u.currency ? cost(u) : ''].filter(Boolean).join(' · ')), ' ',
       h('a', { href: '#/tasks/' + encodeURIComponent(this.id) + '/timeline', title: this.id }, 'Details'), ...(this.o.foot?.(this) ?? []));
@@ -259,16 +265,19 @@ class ToolPart {
     this.element = h('li', { class: 'part tool' }, this.details, this.asked, this.waits, this.below);
     this.who = part.who;
     this.before = '';
-    this.filled = '';
+    this.input = '';
+    this.output = '';
+    /** What is shown inside. @type {{input: string, output: string, end: string|undefined}|undefined} */
+    this.filled = undefined;
     this.decided = 0;
     this.update();
   }
 
   update() {
     const t = this.tool;
-    const now = [t.name, t.input.length, t.state, t.end, t.output.length, t.approvals.length, t.approvals.filter((a) => a.decision).length, this.m.state].join(' ');
-    if (now === this.before) return;
-    this.before = now;
+    const now = [t.name, t.state, t.end, t.approvals.length, t.approvals.filter((a) => a.decision).length, this.m.state].join(' ');
+    if (now === this.before && t.input === this.input && t.output === this.output) return;
+    Object.assign(this, { before: now, input: t.input, output: t.output });
     this.element.classList.toggle('bad', t.failed);
     this.line.replaceChildren(h('span', { class: 'is ' + t.state }, SHAPES[t.state] ?? '·', h('span', { class: 'unseen' }, ' ' + t.state.replaceAll('_', ' '))), ' ', h('code', {}, visible(t.name || t.id)), ' ',
       h('span', { class: 'about' }, visible(short(about(t.input), NAMED))), ' ',
@@ -291,9 +300,9 @@ class ToolPart {
   /** Shows input and output once they are wanted. */
   fill() {
     if (!this.details.open) return;
-    const t = this.tool, now = t.input.length + ' ' + t.output.length + ' ' + t.end;
-    if (now === this.filled) return;
-    this.filled = now;
+    const t = this.tool, was = this.filled;
+    if (was && was.input === t.input && was.output === t.output && was.end === t.end) return;
+    this.filled = { input: t.input, output: t.output, end: t.end };
     this.inside.replaceChildren(toolInput(t.name, t.input), ...(t.output || t.end ? [h('p', { class: 'hint' }, t.failed ? 'Error' : 'Result'), toolOutput(t.output)] : []));
   }
 }

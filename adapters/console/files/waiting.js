@@ -1,7 +1,7 @@
 // Waiting: what a person must decide or answer, of all agents, decided in place.
 
 import { count, h, say } from './dom.js';
-import { cardOf, retire, SENDING, tell } from './cards.js';
+import { cardKeys, cardOf, held, retire, SENDING, tell } from './cards.js';
 import { History } from './history.js';
 import { inbox } from './inbox.js';
 import { offer } from './notices.js';
@@ -70,7 +70,7 @@ export function show(page) {
 
   const tick = () => {
     // No card moves under a hand: what has gone is taken away while hand and focus are elsewhere.
-    if (!cards.matches(':hover') && !cards.contains(document.activeElement)) {
+    if (!held(cards)) {
       for (const card of shown.values()) if (card.gone && Date.now() - (card.goneAt ?? 0) > 15000) away(card);
     }
     for (const card of shown.values()) tell(card);
@@ -81,18 +81,7 @@ export function show(page) {
   update();
   tick();
 
-  /** @param {number} by */
-  const step = (by) => {
-    const all = /** @type {HTMLElement[]} */ ([...cards.querySelectorAll('.card:not(.gone)')]);
-    const at = all.findIndex((c) => c.contains(document.activeElement));
-    all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + by))]?.focus();
-  };
-  /** @param {string} what */
-  const press = (what) => {
-    const card = document.activeElement?.closest('.card');
-    /** @type {HTMLElement|null|undefined} */ (card?.querySelector('button[data-do="' + what + '"]'))?.click();
-  };
-  page.keys = { j: () => step(1), k: () => step(-1), a: () => press('approve'), d: () => press('deny'), n: () => press('later') };
+  page.keys = cardKeys(cards);
 }
 
 /** How many of each wait. @param {import('./inbox.js').Item[]} due */
