@@ -17,8 +17,8 @@ install: # what make build has made, with completions, below PREFIX (default /us
 uninstall: # removes what make install installs of this build; with the same PREFIX and DESTDIR
 	bash .ci/install uninstall '$(DESTDIR)$(or $(PREFIX),/usr/local)'
 
-release: # archives, packages, an image, a chart and checksums in dist/release; RELEASE='-targets linux/amd64' for one platform
-	go -C tools/release run . -root '$(CURDIR)' -out '$(CURDIR)/dist/release' $(RELEASE)
+release: # archives, packages, an image, a chart and checksums in dist/release
+	bash .ci/release
 
 release-test: # makes a release twice, and installs its package in a new Debian, which needs root and debootstrap
 	go -C tools/release test -count=1 -v -timeout 30m ./...

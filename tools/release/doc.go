@@ -1,11 +1,8 @@
-// Command release builds what users install: for each platform an archive with the program, its completions
-// and manual pages, and a list of what is in it (CycloneDX); packages for Debian; an image for containers (OCI), of
-// the program and the authorities of the web alone, for a user without rights; the Helm chart; and the
-// checksums of all of them.
+// Command release writes the image of a release for containers (OCI), of the program and the authorities of the web
+// alone, for a user without rights. The rest of a release is made by .ci/release and GoReleaser, which makes images
+// only with a daemon or a registry.
 //
-//	make release                                     # everything, in dist/release
-//	make release RELEASE='-targets linux/amd64'      # for one platform
+//	release -version 1.2.3 -date 2026-01-02T15:04:05Z -out image.tar amd64=dragoman
 //
-// It needs Go, git and bash. What it writes depends on the commit alone: two runs of the same commit with the
-// same Go give the same bytes, in whatever directory. A release that fails leaves nothing.
+// What it writes depends on the programs, the version and the date alone.
 package main

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/pem"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -20,32 +21,33 @@ import (
 // nobody is the user of the hub in an image.
 const nobody = 65532
 
-// image writes an image for all platforms of Linux, as an archive of the OCI layout: skopeo, podman, containerd
+// image writes an image for all platforms, as an archive of the OCI layout: skopeo, podman, containerd
 // and docker with the image store of containerd load it.
-func (r *release) image(platforms []platform) error {
-	if len(platforms) == 0 {
-		return nil
-	}
+func (r *release) image(out string) (err error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	for _, p := range platforms {
+	for _, p := range r.platforms {
 		image, err := r.imageOf(p)
 		if err != nil {
 			return err
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{
-			Platform: &v1.Platform{OS: p.os, Architecture: p.arch},
+			Platform: &v1.Platform{OS: "linux", Architecture: p.arch},
 		}})
 	}
 	// One index of all platforms, from which each machine takes its own, under the name that the chart has.
 	named := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{Add: index, Descriptor: v1.Descriptor{Annotations: map[string]string{
-		"org.opencontainers.image.ref.name": r.number(), "io.containerd.image.name": "docker.io/library/dragoman:" + r.number(),
+		"org.opencontainers.image.ref.name": r.version, "io.containerd.image.name": "docker.io/library/dragoman:" + r.version,
 	}}})
-	dir := filepath.Join(r.work, "oci")
+	dir, err := os.MkdirTemp("", "dragoman-image-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if _, err := layout.Write(dir, named); err != nil {
 		return err
 	}
 	var files []file
-	err := filepath.WalkDir(dir, func(at string, d os.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(at string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -60,7 +62,7 @@ func (r *release) image(platforms []platform) error {
 	if err := writeTar(&b, r.date, files); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(r.out, "dragoman_"+r.number()+"_oci.tar"), b.Bytes(), 0o644)
+	return os.WriteFile(out, b.Bytes(), 0o644)
 }
 
 // imageOf returns the image of a platform: the program, the authorities of the web, and a user without
@@ -97,12 +99,12 @@ func (r *release) imageOf(p platform) (v1.Image, error) {
 		return nil, err
 	}
 	c = c.DeepCopy()
-	c.OS, c.Architecture, c.Created = p.os, p.arch, v1.Time{Time: r.date}
+	c.OS, c.Architecture, c.Created = "linux", p.arch, v1.Time{Time: r.date}
 	c.Config = v1.Config{
 		User: "65532:65532", WorkingDir: "/var/lib/dragoman", Entrypoint: []string{"/usr/local/bin/dragoman"}, Cmd: []string{"serve"},
 		Env:          []string{"PATH=/usr/local/bin", "DRAGOMAN_DATA_DIR=/var/lib/dragoman"},
 		ExposedPorts: map[string]struct{}{"8080/tcp": {}, "50051/tcp": {}, "3141/tcp": {}}, Volumes: map[string]struct{}{"/var/lib/dragoman": {}},
-		Labels: map[string]string{"org.opencontainers.image.title": "dragoman", "org.opencontainers.image.version": r.number(), "org.opencontainers.image.licenses": "Apache-2.0", "org.opencontainers.image.source": "https://github.com/dragoman-hub/dragoman"},
+		Labels: map[string]string{"org.opencontainers.image.title": "dragoman", "org.opencontainers.image.version": r.version, "org.opencontainers.image.licenses": "Apache-2.0", "org.opencontainers.image.source": "https://github.com/dragoman-hub/dragoman"},
 	}
 	return mutate.ConfigFile(image, c)
 }
