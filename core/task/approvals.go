@@ -11,7 +11,8 @@ import (
 // PendingApproval is a tool call that waits for a person's decision. Task and ID identify
 // it.
 type PendingApproval struct {
-	Task core.TaskID `json:"task"`
+	Task   core.TaskID   `json:"task"`
+	Thread core.ThreadID `json:"thread"`
 	// ID, Name and Input are those of the tool call, as the agent sent them.
 	ID    string `json:"id"`
 	Name  string `json:"name"`
@@ -94,7 +95,7 @@ func (t *Task) pendingApprovals() []PendingApproval {
 	all := make([]PendingApproval, 0, len(t.pending))
 	for id, p := range t.pending {
 		all = append(all, PendingApproval{
-			Task: t.id, ID: id, Name: p.asked.Name, Input: p.asked.Input, InputSHA256: p.asked.InputSHA256, Agent: t.agent, From: t.from,
+			Task: t.id, Thread: t.request.Thread, ID: id, Name: p.asked.Name, Input: p.asked.Input, InputSHA256: p.asked.InputSHA256, Agent: t.agent, From: t.from,
 			Since: p.since, Until: p.since.Add(t.decideIn),
 		})
 	}

@@ -69,7 +69,7 @@ export function show(page) {
   const filter = filters(page, [
     { name: 'text', label: 'Find', size: 18 },
     { name: 'state', label: 'State', options: [['', 'every state'], ...STATES.map((s) => /** @type {[string, string]} */ ([s, s]))] },
-    { name: 'order', label: 'Order', options: [['', 'what failed first'], ['name', 'by name'], ['load', 'most loaded first'], ['seen', 'seen last first']] },
+    { name: 'order', label: 'Order', options: [['', 'failed first'], ['name', 'by name'], ['load', 'most loaded first'], ['seen', 'seen last first']] },
   ], paint);
   page.root.append(h('h1', {}, 'Agents'), filter.element, state, body);
 

@@ -98,10 +98,11 @@ function body(r, as, signal) {
 /**
  * @param {string} path
  * @param {any} what
+ * @param {Object<string, string>} [headers]
  * @returns {Promise<any>}
  */
-export async function post(path, what) {
-  return body(await send('POST', path, { body: what }), 'json');
+export async function post(path, what, headers) {
+  return body(await send('POST', path, { body: what, headers }), 'json');
 }
 
 /**

@@ -92,7 +92,7 @@ function route(again = false) {
   main.replaceChildren(root);
   if (found) shown.move = found.view.show(page);
   else root.append(h('h1', {}, 'Nothing here'), h('p', {}, 'The console has no view ' + at.name + '. ', h('a', { href: '#/conversations' }, 'Back to the conversations')));
-  main.focus({ preventScroll: true });
+  if (!root.contains(document.activeElement)) main.focus({ preventScroll: true });
   window.scrollTo(0, 0);
 }
 
@@ -168,6 +168,7 @@ const SHORTCUTS = [
   ['n', 'Not now: put off what has the focus until it changes'],
   ['p', 'Live: pause or resume'],
   ['/', 'To the first filter or field of the view'],
+  ['Esc', 'Out of a field, so that letters are shortcuts again'],
   ['?', 'This list'],
 ];
 const KEYS = 'dragoman.keys';
@@ -192,7 +193,7 @@ document.addEventListener('keydown', (e) => {
   const view = views[Number(e.key) - 1];
   if (view) location.hash = '#/' + view.name;
   else if (e.key === '?') help();
-  else if (e.key === '/') /** @type {HTMLElement|null} */ (byId('main').querySelector('input, select, textarea'))?.focus();
+  else if (e.key === '/') /** @type {HTMLElement|null} */ ((byId('main').querySelector('input:not([type=radio], [type=checkbox]), textarea') ?? byId('main').querySelector('select')))?.focus();
   else if (shown?.page.keys[e.key]) shown.page.keys[e.key]?.();
   else return;
   e.preventDefault();
@@ -205,5 +206,5 @@ for (const [i, v] of views.entries()) {
 window.addEventListener('hashchange', () => route());
 inbox.subscribe(writeBadge);
 start(inbox);
-inbox.start();
 route();
+inbox.start();

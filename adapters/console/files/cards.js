@@ -1,6 +1,6 @@
 // Cards: what a person decides or answers, in the view of what waits and in its place in a conversation.
 
-import { h, short, shortWho, span, taskLink, time } from './dom.js';
+import { h, short, shortWho, span, taskLink, when } from './dom.js';
 import { Refusal, post, segment, text } from './api.js';
 import { inbox } from './inbox.js';
 import { block, indent, textOf, visible } from './letters.js';
@@ -46,7 +46,9 @@ export function cardKeys(root) {
   const step = (by) => {
     const all = /** @type {HTMLElement[]} */ ([...root.querySelectorAll('.card:not(.gone)')]);
     const at = all.findIndex((c) => c.contains(document.activeElement));
-    all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + by))]?.focus();
+    const next = all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + by))];
+    next?.focus({ preventScroll: true });
+    next?.scrollIntoView({ block: next.offsetHeight > innerHeight / 2 ? 'start' : 'nearest' });
   };
   /** @param {string} what */
   const press = (what) => /** @type {HTMLElement|null|undefined} */ (document.activeElement?.closest('.card')?.querySelector('button[data-do="' + what + '"]'))?.click();
@@ -81,6 +83,7 @@ function approvalCard(item, a, inPlace) {
     return approved ? 'You approved it.' : 'You denied it.';
   });
   const approve = h('button', { type: 'button', class: 'yes', 'data-do': 'approve', disabled: true, title: 'First show the whole input on the screen', click: () => decide(true) }, 'Approve');
+  const first = h('p', { class: 'hint unread' }, 'Scroll through all of the input to approve it.');
   const buttons = [approve, h('button', { type: 'button', class: 'no', 'data-do': 'deny', click: () => decide(false) }, 'Deny'), ...notNow(item, inPlace)];
   let seen = false;
   const whole = h('div', { class: 'whole-input' });
@@ -91,6 +94,7 @@ function approvalCard(item, a, inPlace) {
       seen = true;
       if (!card?.gone) approve.removeAttribute('disabled');
       approve.removeAttribute('title');
+      first.remove();
     });
   })));
   const why = h('dd', {}, '…');
@@ -100,8 +104,8 @@ function approvalCard(item, a, inPlace) {
       h('dt', {}, 'Asked by'), h('dd', {}, shortWho(a.from?.id)),
       h('dt', {}, 'Task'), h('dd', {}, taskLink(a.task)),
       h('dt', {}, 'Why'), why,
-      h('dt', {}, 'Since'), h('dd', {}, time(a.since), ' until ', time(a.until), ' (', age, ')')),
-    readable(a), whole, h('div', { class: 'act' }, ...buttons, reason), note);
+      h('dt', {}, 'Since'), h('dd', {}, when(a.since), ' until ', when(a.until), ' (', age, ')')),
+    readable(a), whole, first, h('div', { class: 'act' }, ...buttons, reason), note);
   card = { item, element, age, note, buttons: [...buttons, reason], gone: false, usable: (b) => b !== approve || seen };
   if (!inPlace) tellWhy(a, why);
   return card;
@@ -156,7 +160,7 @@ function questionCard(item, q, inPlace) {
     h('h2', {}, who, ' asks', q.header ? ': ' + visible(q.header) : ''),
     inPlace ? h('p', { class: 'hint' }, 'Waiting for you ', age) : h('dl', {},
       q.tasks?.length ? [h('dt', {}, 'Task'), h('dd', {}, q.tasks.map((id) => [taskLink(id), ' ']).flat())] : null,
-      h('dt', {}, 'Since'), h('dd', {}, time(q.since), ' until ', time(q.until), ' (', age, ')')),
+      h('dt', {}, 'Since'), h('dd', {}, when(q.since), ' until ', when(q.until), ' (', age, ')')),
     h('form', { submit: (/** @type {Event} */ e) => { e.preventDefault(); give(answer(), 'You answered it.'); } },
       h('fieldset', {}, h('legend', {}, visible(words)), fields),
       h('div', { class: 'act' }, ...buttons)), note);

@@ -8,9 +8,9 @@ import { optionFields } from './options.js';
 const SEVERAL = 4; // agents that are asked at once
 const FILES = 16 << 20; // bytes together, as the hub takes them
 const OTHER = '\u0000';
+const LAST = 'dragoman.to'; // the agent that was asked last
+const DRAFT = 'dragoman.draft ';
 
-/** What was written and not yet sent, by address. @type {Map<string, string>} */
-const drafts = new Map();
 
 /**
  * What is asked where: thread is the conversation, without it a new one begins; branch the task after which a new one
@@ -25,6 +25,7 @@ export class Compose {
     /** What was shown last of the agents, the one whose settings are offered, and which. */
     this.known = '';
     this.names = '';
+    this.told = '';
     this.sending = false;
     /** @type {any} */
     this.offered = undefined;
@@ -38,22 +39,28 @@ export class Compose {
     const key = o.thread ?? ['branch', o.branch?.() ?? ''].join(' ');
     this.words = /** @type {HTMLTextAreaElement} */ (h('textarea', {
       id: 'words', rows: 2, required: true, 'aria-label': 'What to ask', placeholder: 'Ask something. Enter sends, Shift+Enter begins a line.',
-      input: () => drafts.set(key, this.words.value),
+      input: () => {
+        this.note.textContent = '';
+        this.draft(this.words.value);
+      },
       keydown: (/** @type {KeyboardEvent} */ e) => {
-        if (e.key !== 'Enter' || e.shiftKey || e.isComposing) return;
+        if (e.key !== 'Enter' || e.shiftKey || e.isComposing || matchMedia('(pointer: coarse)').matches) return;
         e.preventDefault();
         this.form.requestSubmit();
       },
     }));
-    this.words.value = drafts.get(key) ?? '';
     this.key = key;
+    this.words.value = sessionStorage.getItem(DRAFT + key) ?? '';
     this.pick = /** @type {HTMLSelectElement} */ (h('select', { id: 'to', change: () => { this.wanted = this.pick.value; this.byHand = true; this.offer(); } }));
     this.address = /** @type {HTMLInputElement} */ (h('input', { id: 'address', 'aria-label': 'Address', autocomplete: 'off', placeholder: 'claude,codex or capability:review or *', hidden: true }));
     this.boxes = h('div', { class: 'several' });
     this.several = h('details', { class: 'ask-several', hidden: !o.first, toggle: () => this.offer() }, h('summary', {}, 'Ask several'), h('fieldset', {}, h('legend', {}, 'Up to ' + SEVERAL + ', whose answers stand side by side'), this.boxes));
-    this.attached = h('span', { class: 'hint' });
+    this.attached = h('button', { type: 'button', class: 'link', title: 'Take the files out again', click: () => {
+      this.files.value = '';
+      this.attached.textContent = '';
+    } });
     this.files = /** @type {HTMLInputElement} */ (h('input', { type: 'file', multiple: true, class: 'unseen', change: () => {
-      this.attached.textContent = [...(this.files.files ?? [])].map((f) => visible(f.name)).join(', ');
+      this.attached.textContent = [...(this.files.files ?? [])].map((f) => visible(f.name)).join(', ') + ' ✕';
     } }));
     this.options = h('details', { class: 'options', hidden: true }, h('summary', {}, 'Settings for this question'));
     this.chosen = optionFields(undefined).chosen;
@@ -71,17 +78,17 @@ export class Compose {
   /** The agents that are here, as they are now. @param {any[]} agents */
   know(agents) {
     this.agents = agents.filter((a) => !a.child || a.child.state !== 'failed');
-    const ids = JSON.stringify(this.agents.map((a) => [a.id, a.load?.state]));
+    const ids = JSON.stringify(this.agents.map((a) => [a.id, !!a.load?.active]));
     if (ids === this.known) return this.offer();
     this.known = ids;
     const all = [...new Set([...this.agents.map((a) => a.id), ...(this.wanted && this.wanted !== OTHER ? [this.wanted] : [])])];
     if (document.activeElement !== this.pick) {
       this.pick.replaceChildren(...all.map((id) => {
         const a = this.agents.find((x) => x.id === id);
-        return h('option', { value: id }, visible(id) + (a?.load?.state && a.load.state !== 'idle' ? ' (' + a.load.state + ')' : a || id === '*' ? '' : ' (not here)'));
+        return h('option', { value: id }, visible(id) + (a?.load?.active ? ' (busy)' : a || id === '*' ? '' : ' (not here)'));
       }), ...(all.includes('*') ? [] : [h('option', { value: '*' }, 'any that is free')]), h('option', { value: OTHER }, 'another address…'));
-      if (!this.wanted) this.wanted = this.pick.value;
-      this.pick.value = this.wanted;
+      if (!this.wanted && this.agents.length) this.wanted = this.agents.find((a) => a.id === localStorage.getItem(LAST))?.id ?? this.agents[0].id;
+      this.pick.value = this.wanted || '*';
     }
     const checked = new Set(this.picked()), names = this.agents.map((a) => a.id).join();
     if (names !== this.names) this.boxes.replaceChildren(...this.agents.map((a) => h('label', { class: 'option' }, h('input', { type: 'checkbox', value: a.id, checked: checked.has(a.id), change: () => this.offer() }), ' ', visible(a.id))));
@@ -98,7 +105,7 @@ export class Compose {
   to() {
     const several = this.several.hasAttribute('open') ? this.picked() : [];
     if (several.length) return several;
-    return [this.wanted === OTHER ? this.address.value.trim() : this.wanted].filter(Boolean);
+    return [this.wanted === OTHER ? this.address.value.trim() : this.wanted || this.pick.value].filter(Boolean);
   }
 
   /** Shows what fits the agent that is chosen, and what runs. */
@@ -109,7 +116,9 @@ export class Compose {
     this.pick.disabled = several.length > 0;
     const chosen = several.length ? undefined : this.agents.find((a) => a.id === this.wanted);
     if (chosen !== this.offered) this.settings(chosen);
-    const turn = this.o.running?.(), agent = this.agents.find((a) => a.id === turn?.model.agent);
+    const turn = this.o.running?.();
+    if (this.told && turn?.id !== this.told) this.note.textContent = this.told = ''; // what was said of a turn that has ended
+    const agent = this.agents.find((a) => a.id === turn?.model.agent);
     this.stop.hidden = !turn;
     this.tell.hidden = !turn || !(agent?.features ?? []).includes('injection');
     const last = this.o.to ?? '';
@@ -139,6 +148,12 @@ export class Compose {
     this.know(this.agents);
   }
 
+  /** Keeps what is written until it is sent, or this tab is closed. @param {string} words */
+  draft(words) {
+    if (words) sessionStorage.setItem(DRAFT + this.key, words.slice(0, 100000));
+    else sessionStorage.removeItem(DRAFT + this.key);
+  }
+
   async attachments() {
     const all = [...(this.files.files ?? [])];
     if (all.reduce((n, f) => n + f.size, 0) > FILES * 3 / 4) throw new Refusal(413, 'too_large', 'the files have more than 12 MiB together');
@@ -160,10 +175,10 @@ export class Compose {
       const files = await this.attachments(), branch = this.o.branch?.();
       const body = { content: words, ...(files.length ? { attachments: files } : {}), ...(branch ? { branch } : this.o.thread ? { thread: this.o.thread } : {}) };
       this.words.value = ''; // one may write on
-      const all = await Promise.allSettled(to.map(async (one) => ({ ...await post('/v1/tasks', { ...body, to: one, ...(to.length === 1 ? { options: this.chosen() } : {}) }), to: one })));
+      const all = await Promise.allSettled(to.map(async (one) => ({ ...await post('/v1/tasks', { ...body, to: one, ...(to.length === 1 ? { options: this.chosen() } : {}) }, { 'Dragoman-Asks': 'again' }), to: one })));
       const asked = all.flatMap((r) => (r.status === 'fulfilled' ? [r.value] : []));
       const refused = all.flatMap((r, i) => (r.status === 'rejected' ? [(to.length > 1 ? to[i] + ': ' : '') + reason(r.reason)] : []));
-      this.note.textContent = refused.length ? 'Refused: ' + refused.join('; ') : '';
+      this.note.textContent = refused.join('; ');
       if (!asked.length) {
         this.words.value = words + (this.words.value ? '\n' + this.words.value : '');
         return;
@@ -171,21 +186,29 @@ export class Compose {
       this.files.value = '';
       this.attached.textContent = '';
       this.byHand = false;
-      drafts.delete(this.key);
+      this.draft('');
+      if (to.length === 1) localStorage.setItem(LAST, to[0] ?? '');
+      this.words.focus();
       if (refused.length) this.note.append(' ', h('a', { href: '#/several/' + asked.map((a) => segment(a.id)).join('/') }, 'See the answers of the others'));
       else this.o.sent(asked);
     } catch (e) {
-      this.note.textContent = 'Refused: ' + reason(e);
+      this.note.textContent = reason(e);
     } finally {
       this.sending = false;
       this.send.removeAttribute('disabled');
     }
   }
 
-  /** Puts words into the box, where it is empty, and asks to whom they go. @param {string} words */
-  elsewhere(words) {
+  /** Puts words into the box, where it is empty, for another agent than one. @param {string} words @param {string} than */
+  elsewhere(words, than) {
     if (!this.words.value) this.words.value = words;
+    const other = this.agents.find((a) => a.id !== than);
+    if (other) {
+      this.pick.value = this.wanted = other.id;
+      this.byHand = true;
+    }
     this.pick.focus();
+    this.offer();
   }
 
   /** Tells the agent what is written, while it works. */
@@ -196,7 +219,7 @@ export class Compose {
       const r = await post('/v1/tasks/' + segment(turn.id) + '/inject?wait=true', { content: this.words.value });
       if (r.accepted === false) return 'The agent refused it' + (r.reason ? ': ' + visible(short(r.reason, 300)) : '.');
       this.words.value = '';
-      drafts.delete(this.key);
+      this.draft('');
       return r.accepted ? 'The agent took it.' : 'The turn ended first.';
     });
   }
@@ -206,7 +229,8 @@ export class Compose {
     if (turn) {
       await this.act(async () => {
         await post('/v1/tasks/' + segment(turn.id) + '/cancel', {});
-        return 'The agent was told to stop.';
+        this.told = turn.id;
+      return 'The agent was told to stop.';
       });
     }
   }
@@ -217,9 +241,9 @@ export class Compose {
     try {
       this.note.textContent = await what();
     } catch (e) {
-      if (!(e instanceof Refusal)) throw e;
-      this.note.textContent = 'Refused: ' + e.message;
+      this.note.textContent = reason(e);
     }
+    this.words.focus();
   }
 }
 
@@ -236,5 +260,5 @@ function base64(f) {
 /** What a refusal says; another error is one of the page. @param {unknown} e */
 function reason(e) {
   if (!(e instanceof Refusal)) throw e;
-  return e.message;
+  return (e.status ? 'Refused: ' : 'Not sent: ') + e.message;
 }

@@ -8,8 +8,9 @@ import { Compose } from './compose.js';
 import { inbox } from './inbox.js';
 import { visible } from './letters.js';
 import { Reader } from './reader.js';
-import { Turn } from './turn.js';
+import { Turn, cancel } from './turn.js';
 
+const FIRST = 8; // turns that are read at first
 const PAGE = 20; // turns that are read at once
 const MOST = 1000; // turns that are shown
 const NEAR = 60; // pixels from the end that count as the end
@@ -61,6 +62,7 @@ export function conversation(pane, id, at) {
   const changed = new Set();
   const paint = painter(() => {
     if (signal.aborted) return;
+    trim();
     for (const t of changed) t.paint();
     changed.clear();
     compose.offer();
@@ -82,7 +84,7 @@ export function conversation(pane, id, at) {
   });
   /** @param {any} task of the list that is not known yet @returns {Turn} */
   const add = (task) => {
-    const turn = new Turn(task.id, task.state, { me: pane.me(), foot });
+    const turn = new Turn(task.id, task.state, { me: pane.me(), foot, stop: cancel });
     known.set(task.id, turn);
     turns.push(turn);
     turns.sort((x, y) => (x.id < y.id ? -1 : 1));
@@ -113,7 +115,7 @@ export function conversation(pane, id, at) {
     h('button', { type: 'button', class: 'link', 'data-do': 'copy', click: (/** @type {Event} */ e) => copy(t, /** @type {HTMLElement} */ (e.target)) }, 'Copy the answer'),
     h('button', { type: 'button', class: 'link', 'data-do': 'again', click: () => again(t) }, 'Ask again'),
     h('a', { href: '#/new?branch=' + encodeURIComponent(t.id) + '&to=' + encodeURIComponent(t.model.agent) }, 'Branch from here'),
-    ...(t.model.state === 'failed' ? [h('button', { type: 'button', class: 'link', 'data-do': 'elsewhere', click: () => compose.elsewhere(t.model.opened?.request?.content ?? '') }, 'Ask another agent')] : []),
+    ...(t.model.state === 'failed' ? [h('button', { type: 'button', class: 'link', 'data-do': 'elsewhere', click: () => compose.elsewhere(t.model.opened?.request?.content ?? '', t.model.agent) }, 'Ask another agent')] : []),
   ];
   /** @param {Turn} t */
   const again = async (t) => {
@@ -133,6 +135,16 @@ export function conversation(pane, id, at) {
     keepEnd();
   }, signal);
 
+  /** At the end, what is far above it is let go of; it is read again as one reads up. */
+  const trim = () => {
+    if (!pinned || reading || turns.length <= 4 * PAGE) return;
+    for (const t of turns.splice(0, turns.length - 2 * PAGE)) {
+      known.delete(t.id);
+      t.element.parentElement?.remove();
+    }
+    before = turns[0]?.id ?? '';
+    older = true;
+  };
   // The end stays in view as long as it is.
   const keepEnd = () => {
     const held = list.querySelector('.card:hover') ?? (document.activeElement?.closest('.card') && list.contains(document.activeElement));
@@ -172,7 +184,7 @@ export function conversation(pane, id, at) {
     for (let from = ''; ;) {
       const r = await page(PAGE, from);
       const met = r.tasks.some((/** @type {any} */ t) => known.has(t.id));
-      await take(r.tasks);
+      await take(turns.length ? r.tasks.filter((/** @type {any} */ t) => t.id > (turns[0]?.id ?? '')) : r.tasks);
       from = r.before ?? '';
       if (met || !from || signal.aborted) return;
     }
@@ -182,7 +194,7 @@ export function conversation(pane, id, at) {
     if (reading || !older || turns.length >= MOST) return;
     reading = true;
     try {
-      const r = await page(PAGE, before);
+      const r = await page(turns.length ? PAGE : FIRST, before);
       before = r.before ?? '';
       older = before !== '';
       await take(r.tasks);

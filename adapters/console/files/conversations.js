@@ -9,6 +9,7 @@ import { visible } from './letters.js';
 import { several } from './several.js';
 
 const PAGE = 60; // conversations
+const WAITING = 'waiting'; // the state of a conversation in which something waits for a person
 const FOUND = 30; // turns that a search shows at once
 
 /**
@@ -35,16 +36,10 @@ export function show(page) {
   page.root.append(list.element, right);
 
   let me = '';
-  get('/v1/hub', page.signal).then((v) => { me = v.principal?.id ?? v.principal ?? ''; }, () => {});
   /** @type {any[]} */
   let agents = [];
   /** @type {Set<(all: any[]) => void>} */
   const takers = new Set();
-  poll(4000, page.signal, async () => {
-    agents = (await get('/v1/agents', page.signal)).agents;
-    for (const take of takers) take(agents);
-  }, () => {});
-
   /** @type {AbortController|undefined} */
   let stop;
   page.signal.addEventListener('abort', () => stop?.abort());
@@ -89,6 +84,13 @@ export function show(page) {
     page.keys = (name === 'several' ? several(pane, path) : id ? conversation(pane, id, path[1] ?? '') : begin(pane, query)) ?? {};
   };
   open(page.name, page.path, page.query);
+  // What stands around it is read once the conversation has been asked for.
+  get('/v1/hub', page.signal).then((v) => { me = v.principal?.id ?? v.principal ?? ''; }, () => {});
+  poll(4000, page.signal, async () => {
+    agents = (await get('/v1/agents', page.signal)).agents;
+    for (const take of takers) take(agents);
+  }, () => {});
+  list.start();
   return (/** @type {string[]} */ path, /** @type {URLSearchParams} */ query, /** @type {string} */ name) => {
     open(name, path, query);
     return true;
@@ -108,7 +110,7 @@ function begin(pane, query) {
     },
   });
   const hint = h('p', { class: 'state' });
-  pane.root.append(h('div', { class: 'top' }, pane.back(), h('h1', {}, branch ? 'A branch' : 'New conversation')), hint, compose.element);
+  pane.root.append(h('div', { class: 'top' }, pane.back(), h('h1', {}, branch ? 'New branch' : 'New conversation')), hint, compose.element);
   pane.agents((all) => {
     hint.replaceChildren(...(branch ? ['It begins with all that was said until then. The conversation that it comes from stays as it is.'] :
       all.length ? ['Ask any of ' + (all.length === 1 ? 'the one agent that is' : count(all.length) + ' agents that are') + ' here. An answer can be followed, steered and stopped.'] :
@@ -128,7 +130,7 @@ class Listed {
     this.more = h('button', { type: 'button', hidden: true, click: () => this.older() }, 'Show older ones');
     this.field = /** @type {HTMLInputElement} */ (h('input', { type: 'search', 'aria-label': 'Search in what was said', placeholder: 'Search', input: () => this.search() }));
     this.only = /** @type {HTMLSelectElement} */ (h('select', { 'aria-label': 'Which conversations', change: () => { this.pages = 1; this.now(); } },
-      [['', 'all'], ['running', 'running'], ['queued', 'queued'], ['failed', 'failed'], ['done', 'done'], ['cancelled', 'cancelled']].map(([value, words]) => h('option', { value }, words))));
+      [['', 'all'], [WAITING, 'waiting for you'], ['running', 'running'], ['queued', 'queued'], ['failed', 'failed'], ['done', 'done'], ['cancelled', 'cancelled']].map(([value, words]) => h('option', { value }, words))));
     this.element = h('nav', { class: 'side', 'aria-label': 'Conversations' },
       h('div', { class: 'act' }, h('a', { class: 'button', href: '#/new' }, 'New conversation'), this.only), h('form', { role: 'search', submit: (/** @type {Event} */ e) => e.preventDefault() }, this.field), this.state, this.items, this.more);
     /** @type {Map<string, string>} */
@@ -141,12 +143,16 @@ class Listed {
     this.open = '';
     this.text = '';
     this.was = '';
-    poll(3000, signal, () => this.read(), (why) => {
+    inbox.subscribe(() => this.paint(), signal);
+  }
+
+  /** Reads it again and again. */
+  start() {
+    poll(3000, this.signal, () => this.read(), (why) => {
       if (!why.status) return;
       this.state.textContent = why.message;
       this.was = '';
     });
-    inbox.subscribe(() => this.paint(), signal);
   }
 
   /** @param {() => void} watcher @param {AbortSignal} signal */
@@ -172,7 +178,7 @@ class Listed {
     let all = [];
     let before = '';
     for (let i = 0; i < this.pages; i++) {
-      const q = new URLSearchParams({ limit: String(PAGE), ...(before ? { before } : {}), ...(this.only.value ? { state: this.only.value } : {}) });
+      const q = new URLSearchParams({ limit: String(PAGE), ...(before ? { before } : {}), ...(this.only.value && this.only.value !== WAITING ? { state: this.only.value } : {}) });
       const r = await get('/v1/threads?' + q, this.signal);
       all = all.concat(r.threads);
       before = r.before ?? '';
@@ -197,14 +203,17 @@ class Listed {
 
   paint() {
     if (this.text) return;
-    const waits = new Set(inbox.due.flatMap((i) => i.approval ? [i.approval.task] : i.question?.tasks ?? []));
+    const waits = new Set(inbox.items.flatMap((i) => i.approval ? [i.approval.thread] : i.question?.tasks ?? []));
     const now = JSON.stringify([this.all, [...waits], this.only.value]);
     if (now === this.was) return;
     this.was = now;
-    this.state.textContent = this.all.length ? '' : this.only.value ? 'None is ' + this.only.value + '.' : 'No conversation yet. Ask something: it begins one.';
+    /** @param {any} t */
+    const waiting = (t) => waits.has(t.id) || waits.has(t.task);
+    const all = this.only.value === WAITING ? this.all.filter(waiting) : this.all;
+    this.state.textContent = all.length ? '' : this.only.value ? 'None is ' + (this.only.value === WAITING ? 'waiting for you' : this.only.value) + '.' : 'No conversation yet. Ask something: it begins one.';
     const focused = document.activeElement?.closest('.talk-list a')?.getAttribute('data-id');
-    this.items.replaceChildren(...this.all.map((t) => {
-      const state = waits.has(t.task) ? 'waiting' : t.state;
+    this.items.replaceChildren(...all.map((t) => {
+      const state = waiting(t) ? 'waiting' : t.state;
       return h('li', {}, h('a', { href: '#/conversations/' + encodeURIComponent(t.id), 'data-id': t.id, title: t.id },
         h('span', { class: 'title' }, visible(t.title || visibleId(t.id))),
         h('span', { class: 'hint' }, h('span', { class: 'is ' + state }, state === 'waiting' ? 'waiting for you' : state), ' · ', (t.agents ?? []).map(shortWho).join(', ') || 'no agent', ' · ', when(t.opened_at))));
@@ -236,7 +245,7 @@ class Listed {
       if (this.text !== text) return;
       this.items.append(...r.tasks.filter((/** @type {any} */ t) => t.thread).map((/** @type {any} */ t) => h('li', {}, h('a', {
         href: '#/conversations/' + encodeURIComponent(t.thread) + '/' + encodeURIComponent(t.id), 'data-id': t.thread, 'data-found': true,
-      }, h('span', { class: 'title' }, visible(short(t.found || t.content, 160))), h('span', { class: 'hint' }, t.state, ' · ', shortWho(t.agent || t.to), ' · ', when(t.opened_at))))));
+      }, h('span', { class: 'title' }, around(t.found || t.content, text)), h('span', { class: 'hint' }, t.state, ' · ', shortWho(t.agent || t.to), ' · ', when(t.opened_at))))));
       const n = this.items.children.length;
       this.state.textContent = n ? count(n) + (n === 1 ? ' turn' : ' turns') + (r.before ? ' so far.' : '.') : r.before ? 'Nothing among the latest.' : 'Nothing was found.';
       this.state.append(...(r.before ? [' ', h('button', { type: 'button', class: 'link', click: () => this.find(text, r.before) }, 'Search on')] : []));
@@ -246,4 +255,11 @@ class Listed {
       if (this.text === text) this.state.textContent = e.message;
     }
   }
+}
+
+/** What was found, with the words marked. @param {string} found @param {string} text */
+function around(found, text) {
+  const whole = short(found, 240), at = whole.toLowerCase().indexOf(text.toLowerCase());
+  if (at < 0) return [visible(whole)];
+  return [visible(whole.slice(0, at)), h('mark', {}, visible(whole.slice(at, at + text.length))), visible(whole.slice(at + text.length))];
 }

@@ -250,5 +250,5 @@ function nameOf(f) {
 
 /** How often, in words. @param {number} n */
 function often(n) {
-  return n === 0 ? 'never' : n === 1 ? 'once' : count(n) + ' times';
+  return count(n);
 }

@@ -6,6 +6,7 @@ import { Refusal, get, poll } from './api.js';
 /**
  * @typedef {Object} Approval
  * @property {string} task
+ * @property {string} thread
  * @property {string} id
  * @property {string} name
  * @property {string} input

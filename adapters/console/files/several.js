@@ -5,15 +5,15 @@ import { cardKeys } from './cards.js';
 import { inbox } from './inbox.js';
 import { visible } from './letters.js';
 import { Reader } from './reader.js';
-import { Turn } from './turn.js';
+import { Turn, cancel } from './turn.js';
 
 const MOST = 4;
 
 /** @param {import('./conversations.js').Pane} pane @param {string[]} ids of the tasks */
 export function several(pane, ids) {
-  const turns = ids.slice(0, MOST).map((id) => new Turn(id, 'running', { me: pane.me() }));
+  const turns = ids.slice(0, MOST).map((id) => new Turn(id, 'running', { me: pane.me(), stop: cancel }));
   const columns = turns.map((t) => {
-    const head = h('h2', {}, '…'), go = h('a', { hidden: true }, 'Go on with it');
+    const head = h('h2', {}, '…'), go = h('a', { hidden: true }, 'Continue');
     return { t, head, go, element: h('section', { class: 'column', 'aria-label': 'An answer' }, h('div', { class: 'top' }, head, go), t.element) };
   });
   const asked = h('h1', {}, 'Answers side by side');

@@ -3,6 +3,7 @@
 
 import { count, h, say, short, shortWho, span, time } from './dom.js';
 import { cardOf, held, retire, tell } from './cards.js';
+import { Refusal, post, segment } from './api.js';
 import { ENDS } from './events.js';
 import { block, indent, visible } from './letters.js';
 import { Prose, toolInput, toolOutput } from './markdown.js';
@@ -15,15 +16,16 @@ const NAMED = 100; // letters of what a tool is called with
 
 /** How each kind is introduced. */
 const WORDS = /** @type {Object<string, string>} */ ({
-  injected: 'was told meanwhile', injection_answered: 'answers what it was told', file: 'sends a file', retrying: 'tries again', cancel_requested: 'is told to stop',
-  approval_decided: 'decides', question_answered: 'answers', session_lost: 'lost its session', done: 'is done', failed: 'failed', cancelled: 'was cancelled', gap: 'no longer has all events',
+  injected: 'adds meanwhile', injection_answered: 'has what was added', file: 'sends a file', retrying: 'tries again', cancel_requested: 'was told to stop',
+  approval_decided: 'decides', question_answered: 'answers', session_lost: 'lost its session', done: 'is done', failed: 'failed', cancelled: 'stopped', gap: 'has not kept everything',
 });
 
 export class Turn {
   /**
    * @param {string} id of the task
    * @param {string} state of the task when it was listed
-   * @param {{model?: Model, me?: string, foot?: (turn: Turn) => Node[]}} [o] its events where others read them too, who looks on, and what can be done once it has ended
+   * @param {{model?: Model, me?: string, foot?: (turn: Turn) => Node[], stop?: (turn: Turn) => Promise<void>}} [o] its events where others read them too,
+   *   who looks on, what can be done once it has ended, and how it is stopped
    */
   constructor(id, state, o = {}) {
     this.id = id;
@@ -32,7 +34,8 @@ export class Turn {
     this.model = o.model ?? new Model(false);
     this.list = h('ol', { class: 'parts' });
     this.more = h('p', { class: 'state' });
-    this.working = h('p', { class: 'working' });
+    this.doing = h('span', {});
+    this.working = h('p', { class: 'working' }, this.doing, ' ', o.stop ? h('button', { type: 'button', class: 'link', 'data-do': 'take-back', click: () => o.stop?.(this) }, 'Stop this turn') : null);
     this.foot = h('div', { class: 'foot' });
     this.element = h('article', { class: 'turn', tabindex: -1, 'data-task': id }, this.list, this.more, this.working, this.foot);
     /** @type {Shown[]} */
@@ -131,15 +134,13 @@ export class Turn {
         this.cards.delete(key);
       }
     }
-    if (!this.runs) {
-      this.working.textContent = '';
-      return;
-    }
+    this.working.hidden = !this.runs;
+    if (!this.runs) return;
     const m = this.model, since = Date.parse(m.attempts[0]?.at ?? m.firstAt);
     const busy = [...m.tools.values()].filter((t) => !t.end).pop();
     const waits = busy?.state === 'awaiting_approval' || [...m.questions.values()].some((q) => !q.answer);
     const doing = waits ? 'waiting for a person' : busy ? visible(short(busy.name + ' ' + about(busy.input), NAMED)) : '';
-    this.working.textContent = (m.agent ? m.agent : 'queued') + (isFinite(since) ? ' · ' + span(Math.floor((Date.now() - since) / 1000) * 1000) : '') + (doing ? ' · ' + doing : '');
+    this.doing.textContent = (m.agent ? m.agent : 'queued') + (isFinite(since) ? ' · ' + span(Math.floor((Date.now() - since) / 1000) * 1000) : '') + (doing ? ' · ' + doing : '');
     this.working.classList.toggle('waits', waits);
   }
 
@@ -149,7 +150,7 @@ export class Turn {
     this.element.classList.add('ended', m.state);
     const last = m.parts[m.parts.length - 1]; // how it ended is shown, however much came before
     if (last && m.parts.length > PARTS) this.more.after(h('ol', { class: 'parts' }, textPart(last, m).element));
-    const took = Date.parse(m.endAt) - Date.parse(m.firstAt || m.endAt);
+    const took = Date.parse(m.endAt) - Date.parse(m.attempts[0]?.at ?? m.firstAt);
     this.foot.replaceChildren(
       h('span', { class: 'hint' }, [m.agent, span(took), u.input || u.output ? count(u.input) + ' in, ' + count(u.output) + ' out' : '', u.currency ? cost(u) : ''].filter(Boolean).join(' · ')), ' ',
       h('a', { href: '#/tasks/' + encodeURIComponent(this.id) + '/timeline', title: this.id }, 'Details'), ...(this.o.foot?.(this) ?? []));
@@ -158,6 +159,16 @@ export class Turn {
   /** What the agent said, as it said it. */
   answer() {
     return this.model.parts.filter((p) => p.kind === 'text' || p.kind === 'done').map((p) => p.text).join('');
+  }
+}
+
+/** Has the agent of a turn stop, or takes back one that no agent has yet. @param {Turn} turn */
+export async function cancel(turn) {
+  try {
+    await post('/v1/tasks/' + segment(turn.id) + '/cancel', {});
+  } catch (e) {
+    if (!(e instanceof Refusal)) throw e;
+    turn.more.textContent = 'Refused: ' + e.message;
   }
 }
 
@@ -183,6 +194,7 @@ function opened(part, turn) {
   const to = visible(r.to ?? '');
   return { update() {}, element: h('li', { class: 'part opened' },
     earlier.length ? h('details', { class: 'earlier' }, h('summary', {}, count(earlier.length) + (earlier.length === 1 ? ' earlier turn' : ' earlier turns') + ', from another conversation'),
+      r.branch ? h('p', {}, 'It branches from ', h('a', { href: '#/tasks/' + encodeURIComponent(r.branch) }, 'this turn'), '.') : null,
       h('ol', {}, earlier.slice(-200).map((/** @type {any} */ t) => h('li', {}, h('b', {}, t.agent || t.role), ' ', h('span', { class: 'words' }, visible(short(t.text, 2000))))))) : null,
     h('p', { class: 'who' }, h('b', {}, turn.asker()), r.intent === 'notify' ? ' notifies ' : r.intent === 'delegate' ? ' gives to ' : ' to ', h('b', {}, to), ' ', time(part.at)),
     h('div', { class: 'words', dir: 'auto' }, visible(part.text.slice(0, 200000))), part.text.length > 200000 ? h('p', { class: 'hint' }, count(part.text.length - 200000) + ' more letters: see its events.') : null,
@@ -203,7 +215,7 @@ function textPart(part, m) {
   const says = part.kind === 'text' || part.kind === 'done' && part.text !== '';
   const who = h('p', { class: 'who' }, h('b', {}, shortWho(part.who) || 'hub'), ' ', part.body?.answered === false ? 'got no answer' : WORDS[part.kind] ?? '', ' ', time(part.at));
   const extra = [part.data !== undefined && part.data !== 'null' ? block(indent(part.data), 'Data') : null, part.kind === 'file' ? file(part.body) : null,
-    part.kind === 'failed' && part.body?.fault?.code ? h('p', { class: 'hint' }, String(part.body.fault.code).replaceAll('_', ' ')) : null];
+    part.kind === 'failed' && part.body?.fault?.code ? h('p', { class: 'hint' }, 'Error code: ' + String(part.body.fault.code)) : null];
   if (part.kind === 'thinking') {
     const summary = h('summary', {}, 'Thinking'), words = h('div', { class: 'words', dir: 'auto' });
     const element = h('li', { class: 'part thinking' }, h('details', { toggle: () => update() }, summary, words));
@@ -235,7 +247,7 @@ function questionPart(part, m) {
   let before = '';
   const update = () => {
     const a = part.answer;
-    const now = a ? (a.answered ? shortWho(a.by) + ' answered: ' + said(a) : 'Nobody answered' + (a.reason ? ': ' + visible(String(a.reason).replaceAll('_', ' ')) : '')) :
+    const now = a ? (a.answered ? shortWho(a.by) + ' answered: ' + said(a) : 'Nobody answered' + (REASONS[a.reason] ?? (a.reason ? ': ' + visible(String(a.reason).replaceAll('_', ' ')) : '')) + '.') :
       ENDS.has(m.state) ? 'Nobody answered.' : 'Waiting for an answer.';
     if (now === before) return;
     before = now;
@@ -244,6 +256,9 @@ function questionPart(part, m) {
   update();
   return { element, update };
 }
+
+/** Why a question has no answer. */
+const REASONS = /** @type {Object<string, string>} */ ({ timeout: ' in time', task_ended: ' before the turn ended', left: ': the agent has left' });
 
 /** @param {any} a */
 function said(a) {

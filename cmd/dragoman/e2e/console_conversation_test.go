@@ -101,7 +101,7 @@ func TestAConversationGoesOnWithAnotherAgentAndBranches(t *testing.T) {
 	p.shows(".turns > li:last-child .part.text", "At 21:43.")
 
 	p.byRole("link", "Branch from here").click()
-	p.shows("h1", "A branch")
+	p.shows("h1", "New branch")
 	p.await(`document.querySelector('#to').value === 'ada'`)
 	p.byRole("textbox", "What to ask").click()
 	p.write("Rather to Porto?")
