@@ -28,9 +28,9 @@ func TestAnApprovalIsListedUntilItIsDecided(t *testing.T) {
 		g.report(agent, first, core.ApprovalRequested{ID: "t", Name: "edit"}, core.ApprovalRequested{ID: "s", Name: "edit"})
 		me := asker.Identity().Principal
 		want := []task.PendingApproval{
-			{Task: second.ID(), ID: "t", Name: "bash", Input: `{"cmd":"ls"}`, InputSHA256: inputHash(`{"cmd":"ls"}`), Agent: "a", From: me, Since: begun, Until: begun.Add(24 * time.Hour)},
-			{Task: first.ID(), ID: "s", Name: "edit", InputSHA256: inputHash(""), Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(24*time.Hour + time.Second)},
-			{Task: first.ID(), ID: "t", Name: "edit", InputSHA256: inputHash(""), Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(24*time.Hour + time.Second)},
+			{Task: second.ID(), Thread: second.Thread(), ID: "t", Name: "bash", Input: `{"cmd":"ls"}`, InputSHA256: inputHash(`{"cmd":"ls"}`), Agent: "a", From: me, Since: begun, Until: begun.Add(24 * time.Hour)},
+			{Task: first.ID(), Thread: first.Thread(), ID: "s", Name: "edit", InputSHA256: inputHash(""), Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(24*time.Hour + time.Second)},
+			{Task: first.ID(), Thread: first.Thread(), ID: "t", Name: "edit", InputSHA256: inputHash(""), Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(24*time.Hour + time.Second)},
 		}
 		if diff := cmp.Diff(want, g.hub.ApprovalsHere(me)); diff != "" {
 			t.Errorf("want (-), got (+):\n%s", diff)
