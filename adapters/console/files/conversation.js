@@ -84,7 +84,7 @@ export function conversation(pane, id, at) {
   });
   /** @param {any} task of the list that is not known yet @returns {Turn} */
   const add = (task) => {
-    const turn = new Turn(task.id, task.state, { me: pane.me(), foot, stop: cancel });
+    const turn = new Turn(task.id, task.state, { foot, stop: cancel });
     known.set(task.id, turn);
     turns.push(turn);
     turns.sort((x, y) => (x.id < y.id ? -1 : 1));

@@ -19,7 +19,6 @@ const FOUND = 30; // turns that a search shows at once
  * @property {AbortSignal} signal ends with the pane
  * @property {boolean} fresh whether it was just begun by who looks on
  * @property {(take: (agents: any[]) => void) => void} agents tells of the agents that are here, as they are
- * @property {() => string} me who looks on
  * @property {(title: string) => void} title
  * @property {(id: string) => string|undefined} titleOf the title of a conversation that is listed
  * @property {(take: (title: string) => void, id: string) => void} named tells of its title once it is listed
@@ -35,7 +34,6 @@ export function show(page) {
   page.root.classList.add('talks');
   page.root.append(list.element, right);
 
-  let me = '';
   /** @type {any[]} */
   let agents = [];
   /** @type {Set<(all: any[]) => void>} */
@@ -57,7 +55,7 @@ export function show(page) {
     right.replaceChildren(root);
     /** @type {Pane} */
     const pane = {
-      root, signal, fresh, me: () => me,
+      root, signal, fresh,
       agents(take) {
         takers.add(take);
         take(agents);
@@ -85,7 +83,6 @@ export function show(page) {
   };
   open(page.name, page.path, page.query);
   // What stands around it is read once the conversation has been asked for.
-  get('/v1/hub', page.signal).then((v) => { me = v.principal?.id ?? v.principal ?? ''; }, () => {});
   poll(4000, page.signal, async () => {
     agents = (await get('/v1/agents', page.signal)).agents;
     for (const take of takers) take(agents);

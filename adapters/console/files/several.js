@@ -11,7 +11,7 @@ const MOST = 4;
 
 /** @param {import('./conversations.js').Pane} pane @param {string[]} ids of the tasks */
 export function several(pane, ids) {
-  const turns = ids.slice(0, MOST).map((id) => new Turn(id, 'running', { me: pane.me(), stop: cancel }));
+  const turns = ids.slice(0, MOST).map((id) => new Turn(id, 'running', { stop: cancel }));
   const columns = turns.map((t) => {
     const head = h('h2', {}, '…'), go = h('a', { hidden: true }, 'Continue');
     return { t, head, go, element: h('section', { class: 'column', 'aria-label': 'An answer' }, h('div', { class: 'top' }, head, go), t.element) };

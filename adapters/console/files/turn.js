@@ -24,8 +24,8 @@ export class Turn {
   /**
    * @param {string} id of the task
    * @param {string} state of the task when it was listed
-   * @param {{model?: Model, me?: string, foot?: (turn: Turn) => Node[], stop?: (turn: Turn) => Promise<void>}} [o] its events where others read them too,
-   *   who looks on, what can be done once it has ended, and how it is stopped
+   * @param {{model?: Model, foot?: (turn: Turn) => Node[], stop?: (turn: Turn) => Promise<void>}} [o] its events where others
+   *   read them too, what can be done once it has ended, and how it is stopped
    */
   constructor(id, state, o = {}) {
     this.id = id;
@@ -80,8 +80,7 @@ export class Turn {
   }
 
   asker() {
-    const from = this.model.opened?.from?.id;
-    return from && from === this.o.me ? 'You' : shortWho(from) || 'somebody';
+    return shortWho(this.model.opened?.from?.id) || 'somebody';
   }
 
   /** @param {import('./model.js').Part} part */
