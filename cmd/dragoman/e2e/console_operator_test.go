@@ -273,8 +273,7 @@ func TestTheBrowserTellsWhatWaits(t *testing.T) {
 	p.byRole("button", "Tell me here when something waits").click()
 	p.await(`window.asked === 1 && [...document.querySelectorAll('button')].every((b) => b.hidden || !b.textContent.startsWith('Tell me'))`)
 	p.call("Browser.grantPermissions", map[string]any{"origin": h.url(), "permissions": []string{"notifications"}}, nil)
-	p.await(`(async () => { const real = window.Notification; window.told = []; window.Notification = class extends real { constructor(title, o) { super(title, o); window.told.push(this); this.addEventListener('show', () => { this.wasShown = true; }); } };
-		const { inbox } = await import('/console/inbox.js'); (await import('/console/notices.js')).start(inbox); return true; })()`)
+	p.await(`(async () => { const real = window.Notification; window.told = []; window.Notification = class extends real { constructor(title, o) { super(title, o); window.told.push(this); this.addEventListener('show', () => { this.wasShown = true; }); } }; return true; })()`)
 
 	agent.report(asked, core.ToolCall{ID: "1", Name: "look", Input: "{}"}, core.ApprovalRequested{ID: "1", Name: "look", Input: "{}"})
 	p.shows(".card h2", "look")

@@ -95,19 +95,19 @@ func (t *talk) printer() *printer {
 type turn struct {
 	*talk
 	*printer
-	leave      context.CancelCauseFunc
-	cancel     func(core.TaskID) // which is asked of the hub
-	opened     chan core.TaskID
-	thread     core.ThreadID // once it is opened
-	cancelling sync.WaitGroup
-	cancelled  atomic.Bool // by this command
-	progress   *progress
-	agent      string // that has the task
+	leave     context.CancelCauseFunc
+	cancel    func(core.TaskID) // which is asked of the hub
+	opened    chan core.TaskID  // has the id until it is cancelled or has ended
+	answered  chan struct{}     // closed once the hub has answered the cancel
+	thread    core.ThreadID     // once it is opened
+	cancelled atomic.Bool       // by this command
+	progress  *progress
+	agent     string // that has the task
 }
 
 // begin returns a turn that has not asked yet, and the context to run it in, which ends with it.
 func (t *talk) begin(ctx context.Context) (context.Context, *turn) {
-	u := &turn{talk: t, printer: t.printer(), opened: make(chan core.TaskID, 1)}
+	u := &turn{talk: t, printer: t.printer(), opened: make(chan core.TaskID, 1), answered: make(chan struct{})}
 	ctx, u.leave = context.WithCancelCause(ctx)
 	u.cancel = func(id core.TaskID) { u.cancelled.Store(interruptTask(ctx, u.hub, id, u.printer.err)) }
 	if u.desk != nil {
@@ -125,9 +125,25 @@ func (u *turn) interrupt(nth int) {
 	select {
 	case id := <-u.opened:
 		u.note("cancelling: interrupt again to leave")
-		u.cancelling.Go(func() { u.cancel(id) })
+		go func() {
+			defer close(u.answered)
+			u.cancel(id)
+		}()
 	default:
 		u.leave(errLeft)
+	}
+}
+
+// awaitCancel waits for the answer to a cancel. Without one there will be none: an interrupt ends the turn from now on.
+func (u *turn) awaitCancel() {
+	if u.thread == "" {
+		return // there is nothing to cancel
+	}
+	select {
+	case <-u.opened:
+		close(u.answered)
+	default:
+		<-u.answered
 	}
 }
 
@@ -135,7 +151,7 @@ func (u *turn) interrupt(nth int) {
 // running yet.
 func (u *turn) run(ctx context.Context, a client.TaskRequest, wait time.Duration) error {
 	defer u.leave(nil)
-	defer u.cancelling.Wait()
+	defer u.awaitCancel()
 	arrival := client.NewRetry(wait, client.IsAbsent, func(err error) { u.note(fmt.Sprintf("[waiting up to %s: %s]", config.FormatTime(wait), inLine(err))) })
 	err := arrival.Do(ctx, func() error { return noteThread(ctx, u.hub, a.Thread, u.printer.err) })
 	if wait > 0 {
@@ -178,7 +194,7 @@ func (u *turn) follow(ctx context.Context, resp *http.Response, to string) error
 	if u.desk != nil {
 		u.desk.settle(func(string) bool { return true })
 	}
-	u.cancelling.Wait() // the end may overtake the answer to the cancel
+	u.awaitCancel() // the end may overtake the answer to it
 	u.offerAgain()
 	switch {
 	case errors.Is(context.Cause(ctx), errLeft):
