@@ -106,10 +106,9 @@ export async function post(path, what, headers) {
 }
 
 /**
- * The lines of JSON of an answer, one after the other and as they are written, until take returns true for one or most
- * bytes were read.
+ * The lines of JSON of an answer, one after the other, until take returns true for one or most bytes were read.
  * @param {string} path
- * @param {(line: any, text: string) => boolean|void} take
+ * @param {(line: any) => boolean|void} take
  * @param {AbortSignal} signal
  * @param {number} [most]
  * @returns {Promise<boolean>} whether that was before most bytes
@@ -123,7 +122,7 @@ export async function lines(path, take, signal, most = Infinity) {
     rest += done ? '\n' : decoder.decode(value, { stream: true });
     const all = rest.split('\n');
     rest = all.pop() ?? '';
-    const found = all.some((line) => line !== '' && take(JSON.parse(line), line) === true);
+    const found = all.some((line) => line !== '' && take(JSON.parse(line)) === true);
     if (done) return true;
     bytes += value?.length ?? 0;
     if (!found && bytes <= most) continue;

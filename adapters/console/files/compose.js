@@ -11,7 +11,6 @@ const OTHER = '\u0000';
 const LAST = 'dragoman.to'; // the agent that was asked last
 const DRAFT = 'dragoman.draft ';
 
-
 /**
  * What is asked where: thread is the conversation, without it a new one begins; branch the task after which a new one
  * goes on in its place; first whether several agents may be asked; running what can be told more, or stopped.
@@ -186,7 +185,7 @@ export class Compose {
       this.files.value = '';
       this.attached.textContent = '';
       this.byHand = false;
-      this.draft('');
+      this.draft(this.words.value);
       if (to.length === 1) localStorage.setItem(LAST, to[0] ?? '');
       this.words.focus();
       if (refused.length) this.note.append(' ', h('a', { href: '#/several/' + asked.map((a) => segment(a.id)).join('/') }, 'See the answers of the others'));
@@ -230,7 +229,7 @@ export class Compose {
       await this.act(async () => {
         await post('/v1/tasks/' + segment(turn.id) + '/cancel', {});
         this.told = turn.id;
-      return 'The agent was told to stop.';
+        return 'The agent was told to stop.';
       });
     }
   }

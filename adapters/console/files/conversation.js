@@ -138,7 +138,8 @@ export function conversation(pane, id, at) {
   /** At the end, what is far above it is let go of; it is read again as one reads up. */
   const trim = () => {
     if (!pinned || reading || turns.length <= 4 * PAGE) return;
-    for (const t of turns.splice(0, turns.length - 2 * PAGE)) {
+    const running = turns.findIndex((t) => t.runs); // which is followed
+    for (const t of turns.splice(0, Math.min(turns.length - 2 * PAGE, running < 0 ? Infinity : running))) {
       known.delete(t.id);
       t.element.parentElement?.remove();
     }

@@ -1,7 +1,7 @@
 // Reads the events of tasks into turns: what has ended at once, what runs as it comes. A browser opens at most six
 // connections to a hub, all tabs together, so few are used at a time.
 
-import { Refusal, follow, lines, segment } from './api.js';
+import { Refusal, follow, segment } from './api.js';
 import { say } from './dom.js';
 import { ENDS } from './events.js';
 
@@ -34,18 +34,7 @@ export class Reader {
       this.running.use(() => this.follow(turn));
       return;
     }
-    await this.reading.use(async () => {
-      try {
-        const path = '/v1/tasks/' + segment(turn.id) + '/events?follow=false';
-        await lines(path, (e, text) => {
-          if (e.error) throw new Refusal(e.error.status, String(e.error.code), String(e.error.detail));
-          take(turn, e.gap ? 'gap' : e.kind ?? '', e.gap ?? e, text);
-        }, this.signal);
-      } catch (e) {
-        this.refuse(turn, e);
-      }
-      this.changed(turn);
-    });
+    await this.reading.use(() => this.follow(turn)); // one that is cut is resumed, as what runs is
   }
 
   /** @param {import('./turn.js').Turn} turn */
@@ -65,8 +54,10 @@ export class Reader {
         },
         ended: () => { this.lost = ''; },
         event: (e) => {
-          take(turn, e.event, e.data, e.text);
-          const m = turn.model, end = ENDS.has(e.event);
+          const m = turn.model;
+          if (e.event === 'gap') m.gap(e.data);
+          else if (e.event !== 'shutdown') m.add(e.data, e.text);
+          const end = ENDS.has(e.event);
           if (end && live) say((m.agent || 'The task') + (m.state === 'done' ? ' has answered' : ' ' + m.state));
           if (!end && Date.now() - Date.parse(e.data.at) < 2000) live = true;
           this.changed(turn);
@@ -86,12 +77,6 @@ export class Reader {
     if (!(why instanceof Refusal)) throw why;
     turn.refused = why.status === 404 ? 'There is no such task, or you may not read it.' : why.message;
   }
-}
-
-/** @param {import('./turn.js').Turn} turn @param {string} kind @param {any} data @param {string} text */
-function take(turn, kind, data, text) {
-  if (kind === 'gap') turn.model.gap(data);
-  else if (kind !== '' && kind !== 'shutdown') turn.model.add(data, text);
 }
 
 /** What is done at once, at most; the rest waits for its turn. */

@@ -7,8 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -295,6 +300,50 @@ func TestALongConversationOpensAtItsEnd(t *testing.T) {
 	agent.report(talk, core.Done{})
 	p.shows(".turns > li:last-child .foot", "worker")
 	t.Logf("the end was in view %s ms after the page was asked for; the longest pause was %s ms while 500 turns were read up, and %s ms while 1,000 events a second came", took, up, live)
+}
+
+// A stream that is cut in the middle of a turn that has ended, as behind a proxy, is resumed: the turn is whole, and nothing of it is there twice.
+func TestATurnThatIsCutWhileItIsReadIsWhole(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, nil)
+	agent := h.joinAgent(t, "worker")
+	user := h.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "local", Operator: true}})
+	t.Cleanup(func() { user.Close(nil) })
+	agent.said(user, "cut", "Count", core.ToolCall{ID: "1", Name: "count", Input: "{}"}, core.ToolResult{ID: "1", Output: "so far"}, core.Text{Text: "one, "}, core.Text{Text: "two, "}, core.Text{Text: "three."})
+	to, err := url.Parse(h.url())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cuts atomic.Int64
+	pass := httputil.NewSingleHostReverseProxy(to)
+	pass.FlushInterval = -1
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/events") || cuts.Add(1) > 2 {
+			pass.ServeHTTP(w, r)
+			return
+		}
+		whole := httptest.NewRecorder()
+		pass.ServeHTTP(whole, r)
+		for name, values := range whole.Header() {
+			w.Header()[name] = values
+		}
+		_, _ = w.Write(whole.Body.Bytes()[:whole.Body.Len()/2])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(proxy.Close)
+	p := newBrowser(t, proxy.URL).open("/#/conversations/cut")
+	p.shows(".part.text", "three.")
+	p.shows(".foot", "worker")
+	if got := p.await(`[...document.querySelectorAll('.part.text')].map((e) => e.querySelector('.prose').innerText).join('|') + ' ' + document.querySelectorAll('.part.tool').length`); got != "one, two, three. 1" {
+		t.Errorf("got %s, want the text and the call once", got)
+	}
+	if got := p.await(`'state: ' + document.querySelector('.talk .state').textContent`); got != "state: " {
+		t.Errorf("got %q, want no complaint once it is read", got)
+	}
+	if cuts.Load() < 3 {
+		t.Errorf("got %d requests for events, want two that were cut and another", cuts.Load())
+	}
 }
 
 // The hub of an open conversation is killed and comes back: nothing is missing and nothing is there twice, and one asks on.
