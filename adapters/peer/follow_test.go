@@ -227,7 +227,7 @@ func TestOnlyWhatDidNotComeCrossesAgainOverTheNextConnection(t *testing.T) {
 		time.Sleep(time.Second)
 		loses.Store(true)
 		say(5)
-		synctest.Wait() // they are lost on their way
+		time.Sleep(time.Second) // they are stored, and lost on their way
 		all.cut()
 		synctest.Wait()
 		loses.Store(false)

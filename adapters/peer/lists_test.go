@@ -52,11 +52,13 @@ func TestADecisionIsMadeAtAHubThatHasNotReadTheTask(t *testing.T) {
 func TestEveryHubListsWhyATaskFailed(t *testing.T) {
 	all := connected(t, "a", "b", "c")
 	bob := all["b"].join(t, all, core.Card{ID: "bob"})
-	ask(t, all["a"].person("ann"), core.ToAgent("bob"))
+	ann := all["a"].person("ann")
+	ask(t, ann, core.ToAgent("bob"))
 	failed := assigned(t, bob)
 	if err := bob.Report(failed.ID(), core.Failed{Fault: core.NewFault(core.CodeUnreachable, "the shop is closed")}, nil); err != nil {
 		t.Fatal(err)
 	}
+	until(t, ann, failed.ID(), core.KindFailed)
 	for _, at := range []string{"a", "b", "c"} {
 		page, err := all[at].Tasks(t.Context(), operator, task.Filter{State: "failed"})
 		if err != nil || len(page.Tasks) != 1 {

@@ -101,6 +101,7 @@ func TestAMirrorAsksForWhatItLacks(t *testing.T) {
 		l := newLosing(t)
 		l.here.loses.Store(true)
 		l.say(core.Text{Text: "because"})
+		time.Sleep(10 * slowWrite) // it is stored, and lost on its way
 		l.here.loses.Store(false)
 		l.say(core.Done{})
 		l.wantAll()

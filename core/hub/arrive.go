@@ -96,7 +96,9 @@ func (h *Hub) await(id core.TaskID, from string, o Handover) *arrival {
 	if !a.task.IsMirror() {
 		return nil
 	}
-	a.task.Extend(o.Events[:len(o.Events)-1])
+	if from == "" { // else the owner tells what it has stored
+		a.task.Extend(o.Events[:len(o.Events)-1])
+	}
 	if from != followed && from != "" {
 		h.follow(from, a.task)
 	}

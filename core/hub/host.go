@@ -20,12 +20,7 @@ func (h host) Appended(id core.TaskID, e core.Event) {
 }
 
 // Answered implements [task.Host]: a follow-up finds the turn in the thread.
-func (h host) Answered(req core.Request, id core.TaskID, log *task.Log, own bool) {
-	turns := h.addTurns(req, id, log)
-	if own {
-		h.tellTurns(req.Thread, turns)
-	}
-}
+func (h host) Answered(req core.Request, id core.TaskID, log *task.Log) { h.addTurns(req, id, log) }
 
 // Recorded implements [task.Host].
 func (h host) Recorded(id core.TaskID, seq uint64) {

@@ -226,7 +226,6 @@ func New(opts Options) *Hub {
 	if h.shared != nil {
 		h.background.Go(func() { h.takeArrivals(h.ctx) })
 		h.background.Go(func() { h.settle(h.ctx) })
-		h.background.Go(func() { h.settleAllDoubts(h.ctx) })
 	}
 	if opts.Peers != nil {
 		h.background.Go(func() { h.storeSettings(h.ctx) })
@@ -243,8 +242,12 @@ func New(opts Options) *Hub {
 		QuestionTimeout: h.limits.QuestionTimeout, Silence: h.limits.Silence, MaxDeadline: h.limits.MaxDeadline, CancelGrace: h.limits.CancelGrace, Retries: h.limits.Retries,
 		FinishedTasks: h.limits.FinishedTasks, FinishedBytes: h.limits.FinishedBytes, Owner: opts.Index, Cluster: opts.Peers != nil, Memory: h.memory,
 	}, host{h}, h.journal)
+	age := journal.SegmentAge
+	if opts.Peers != nil { // readers wait for it
+		age = journal.ShownAge
+	}
 	h.recorder = recorder.Start(recorder.Options{
-		Journal: h.journal, Usage: h.usageStore, Redact: opts.Redact, Find: h.tasks.Get, MaxLag: h.limits.JournalLag, Count: h.Count, Log: h.log,
+		Journal: h.journal, Usage: h.usageStore, Redact: opts.Redact, Find: h.tasks.Get, MaxLag: h.limits.JournalLag, SegmentAge: age, Count: h.Count, Log: h.log,
 	})
 	return h
 }

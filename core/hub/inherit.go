@@ -191,49 +191,8 @@ func (h *Hub) giveUp(all []*arrival) {
 	}
 }
 
-// saidInquiry asks a hub of which of some tasks its readers may have got what an agent has said.
-var saidInquiry = inquiry[[]core.TaskID, []core.TaskID]{"tasks.said", func(_ context.Context, h *Hub, _ core.Principal, all []core.TaskID) ([]core.TaskID, error) {
-	return slices.DeleteFunc(all, func(id core.TaskID) bool { return !h.hasSaid(id) }), nil
-}}
-
-// hasSaid reports whether this hub has something that an agent has said of a task.
-func (h *Hub) hasSaid(id core.TaskID) bool {
-	t := h.tasks.Get(id)
-	if t == nil {
-		return false
-	}
-	log := t.Log()
-	for e := range log.All() {
-		if e.Body.Kind().Output() {
-			return true
-		}
-	}
-	return false
-}
-
-// saidOf asks all hubs of which tasks readers may have got something that their hub had not stored: from
-// another agent they would get it a second time. A hub that does not answer may have such readers, unless
-// it is gone: those have to come back with a cursor.
-func (h *Hub) saidOf(ctx context.Context, all []*arrival) func(core.TaskID) bool {
-	var ids, said []core.TaskID
-	for _, a := range all {
-		ids = append(ids, a.task.ID())
-		if h.hasSaid(a.task.ID()) {
-			said = append(said, a.task.ID())
-		}
-	}
-	answers, missing := saidInquiry.askAll(ctx, h, core.Principal{}, ids)
-	for _, a := range answers {
-		said = append(said, a.out...)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	unsure := slices.ContainsFunc(missing, func(name string) bool { _, gone := h.others.gone[name]; return !gone })
-	return func(id core.TaskID) bool { return unsure || slices.Contains(said, id) }
-}
-
-// claimTasks makes tasks of a hub that is gone those of this one. Those end of which somebody has heard
-// something, and those that it cannot store by their deadline.
+// claimTasks makes tasks of a hub that is gone those of this one. Those end that it cannot store by their
+// deadline.
 func (h *Hub) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, gone *core.Fault) {
 	// The part of this hub may have lost its leader with the hub that is gone, and says so at once.
 	parked := func(a *arrival) bool {
@@ -246,10 +205,9 @@ func (h *Hub) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, 
 		}
 	}
 	var records []journal.Record
-	said := h.saidOf(ctx, all)
 	for _, a := range all {
 		r := journal.Record{Task: a.task.ID(), Event: a.record()}
-		if said(a.task.ID()) || !parked(a) {
+		if !parked(a) {
 			h.dismiss(a)
 			r.Event.Body = core.Failed{Fault: gone}
 		}

@@ -153,8 +153,8 @@ func (h *Hub) Answer(ctx context.Context, _ string, q Inquiry) (json.RawMessage,
 func inquiries() []answerer {
 	return []answerer{
 		answersToQuestions,
-		threadInquiry(), betweenInquiry(), unreadInquiry(), runningInquiry(),
-		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, saidInquiry, tasksInquiry, usageInquiry,
+		threadInquiry(), turnsInquiry(), betweenInquiry(), unreadInquiry(), runningInquiry(),
+		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
 		commandInquiry(), recordedInquiry, adoptedInquiry, claimInquiry(),
 	}
 }
@@ -250,7 +250,7 @@ func allNews() []listener {
 		newsOfQuestions,
 		newsOfPacks, newsOfCalls(),
 		newsOfTopics, newsOfNotices, newsOfSubscribers(),
-		tasksOpened(), tasksAnswered(), tasksNewest(),
+		tasksOpened(), tasksNewest(),
 		spentNews, newsOfMissed(), keysFinished(), settingsNews(), settingsWanted(),
 	}
 }

@@ -87,9 +87,10 @@ func (h *Hub) hearMissed(from, what string) {
 	}
 }
 
-// missOpened has those who read all tasks look for some of which this hub was not told. Callers hold
-// mu.
+// missOpened has those who read all tasks look for some of which this hub was not told, and forgets that it
+// knows whole conversations: it asks for each again. Callers hold mu.
 func (h *Hub) missOpened(string) {
+	h.talk.joins++
 	for s := range h.sessions {
 		if f := s.feed.Load(); f != nil {
 			f.misses.Store(true)
@@ -100,6 +101,3 @@ func (h *Hub) missOpened(string) {
 		h.watchRunning(s)
 	}
 }
-
-// missTurns forgets that this hub knows whole conversations: it asks for each again. Callers hold mu.
-func (h *Hub) missTurns(string) { h.talk.joins++ }

@@ -127,10 +127,8 @@ func (h *Hub) HubUp(name string, index int) {
 	defer h.mu.Unlock()
 	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
 	delete(h.others.gone, name)
-	h.doubt(name)
 	h.tellNewest(name)
 	h.talk.joins++
-	h.talk.changed(h.others.up)
 	delete(h.others.draining, name)
 	delete(h.others.silent, name)
 	delete(h.others.legacies, name)
@@ -192,7 +190,6 @@ func (h *Hub) HubGone(name string) {
 	delete(h.others.up, name)
 	delete(h.others.silent, name)
 	h.untellSpent(name)
-	h.talk.changed(h.others.up)
 	h.roster.RemoveHub(name)
 	h.packsGone(name)
 	h.topics.HubGone(name)
@@ -201,7 +198,6 @@ func (h *Hub) HubGone(name string) {
 	}
 	notices := h.noticesGone(name)
 	h.others.gone[name] = false
-	h.doubt(name)
 	for id, f := range h.others.fetched {
 		if f.from == name {
 			h.wake(id, core.NewFault(core.CodeUnreachable, "hub %s, which has task %s, is gone: ask again in a moment", name, id))

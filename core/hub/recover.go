@@ -114,11 +114,9 @@ func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
 	})
 }
 
-// addTurns adds the turns of a task to its thread, before them those from which the thread branched, and returns them.
-func (h *Hub) addTurns(req core.Request, id core.TaskID, log *task.Log) []core.Turn {
-	turns := turnsIn(req, id, log)
-	h.threads.Add(req.Thread, turns...)
-	return turns
+// addTurns adds the turns of a task to its thread, before them those from which the thread branched.
+func (h *Hub) addTurns(req core.Request, id core.TaskID, log *task.Log) {
+	h.threads.Add(req.Thread, turnsIn(req, id, log)...)
 }
 
 // turnsIn returns the turns of a task, behind those from which its thread branched.

@@ -29,7 +29,6 @@ func (h *Hub) Settled(hub string) {
 		h.others.gone[hub] = true
 		h.others.legacies[hub] = newLegacy(hub, h.shared)
 		h.settleSoon()
-		h.settleDoubtsSoon()
 	}
 }
 

@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
-	"sync/atomic"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -16,36 +13,32 @@ import (
 	"github.com/dragoman-hub/dragoman/core/thread"
 )
 
-// conversations are what this hub and the others tell each other of tasks, so that a thread is one
-// at all hubs: who owns a task tells the others that it was opened, and its turns before the end is
-// shown to anybody.
+// conversations are what this hub knows of tasks of the others, so that a thread is one at all hubs: who
+// owns a task tells the others that it was opened, and who gives one of the thread to an agent asks for the
+// turns of those before. Hub.mu guards it.
 type conversations struct {
-	up atomic.Pointer[[]string] // the hubs that are told of answers; nil for none
+	joins    uint64                                   // how many times a hub has come up
+	known    *lru.Cache[core.ThreadID, *conversation] // the latest threads
+	waiting  map[core.ThreadID][]waitingTurn          // the tasks that wait until their thread is whole
+	wanted   chan core.ThreadID                       // the threads of those
+	watching []*Session                               // those that are to be shown what runs at other hubs
+	watched  chan struct{}                            // has a token when there are such
+	expected map[core.TaskID]struct{}                 // tasks of other hubs that somebody here is to be shown
+}
 
-	// Hub.mu guards what follows.
-	joins    uint64                            // how many times a hub has come up
-	whole    *lru.Cache[core.ThreadID, uint64] // the threads of which this hub knows all, and joins at that time
-	waiting  map[core.ThreadID][]waitingTurn   // the tasks that wait until their thread is whole
-	wanted   chan core.ThreadID                // the threads of those
-	watching []*Session                        // those that are to be shown what runs at other hubs
-	watched  chan struct{}                     // has a token when there are such
-	expected map[core.TaskID]struct{}          // tasks of other hubs that somebody here is to be shown
-	told     map[string]*toldAnswers           // by hub
-	doubting chan struct{}                     // has a token when there may be doubts
+// conversation is what this hub knows of a thread.
+type conversation struct {
+	// joins is that of the time when all hubs were asked for the tasks of the thread; 0 if they were not.
+	joins uint64
+	// unread are tasks of other hubs whose turns are not here, if they have any.
+	unread []core.TaskID
 }
 
 func newConversations(threads int) conversations {
 	return conversations{
-		whole: lru.New(lru.Options[core.ThreadID, uint64]{Count: threads}), waiting: map[core.ThreadID][]waitingTurn{},
-		wanted: make(chan core.ThreadID, mostWanted), watched: make(chan struct{}, 1), expected: map[core.TaskID]struct{}{}, told: map[string]*toldAnswers{},
-		doubting: make(chan struct{}, 1),
+		known: lru.New(lru.Options[core.ThreadID, *conversation]{Count: threads}), waiting: map[core.ThreadID][]waitingTurn{},
+		wanted: make(chan core.ThreadID, mostWanted), watched: make(chan struct{}, 1), expected: map[core.TaskID]struct{}{},
 	}
-}
-
-// changed notes which hubs are up. Callers hold mu.
-func (c *conversations) changed(up map[string]bool) {
-	names := slices.Sorted(maps.Keys(up))
-	c.up.Store(&names)
 }
 
 // openedTask is a task that was opened.
@@ -76,7 +69,7 @@ func (h *Hub) openedAt(hub string, o openedTask) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, own := h.mirrors[o.Task]; own || !task.IsID(string(o.Task)) {
-		return // it was opened here, and shown
+		return // it was opened here, noted and shown
 	}
 	h.tasks.Learn(o.Task)
 	h.begins(o.Thread, o.Task, thread.Unknown)
@@ -89,12 +82,28 @@ func (h *Hub) openedAt(hub string, o openedTask) {
 func (h *Hub) begins(in core.ThreadID, id core.TaskID, account string) {
 	switch in {
 	case "":
+		return
 	case core.ThreadID(id):
 		if len(h.others.up) > 0 { // they will tell what belongs to it
-			h.talk.whole.Put(in, h.talk.joins)
+			h.talk.known.Put(in, &conversation{joins: h.talk.joins})
 		}
 	default:
 		h.index.Add(in, id, account)
+	}
+	if _, remote := h.ownerOf(task.OwnerOf(id)); remote {
+		h.noteUnread(in, id)
+	}
+}
+
+// noteUnread notes a task of another hub whose turns are to be asked for. Callers hold mu.
+func (h *Hub) noteUnread(in core.ThreadID, id core.TaskID) {
+	c, known := h.talk.known.Get(in)
+	switch {
+	case !known: // all are asked for when the thread is wanted
+	case len(c.unread) >= rememberable:
+		h.talk.known.Remove(in)
+	default:
+		c.unread = append(c.unread, id)
 	}
 }
 
@@ -142,32 +151,6 @@ type toldTurn struct {
 	Files []core.File `json:"files,omitempty"`
 }
 
-// toldTurns are the turns of a task, behind those from which its thread branched; none if they are long. Who wants those asks.
-type toldTurns struct {
-	Thread core.ThreadID `json:"thread"`
-	Turns  []toldTurn    `json:"turns"`
-}
-
-// tasksAnswered tells hubs the turns of a task that is done.
-func tasksAnswered() news[toldTurns] {
-	return news[toldTurns]{what: "task.answered", told: (*Hub).toldTurns, missed: (*Hub).missTurns}
-}
-
-// toldTurns hears the turns of a task of another hub.
-func (h *Hub) toldTurns(hub string, t toldTurns) {
-	h.threads.Add(t.Thread, turnsOf(t.Turns)...)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(t.Turns) == 0 {
-		h.talk.whole.Remove(t.Thread)
-		return
-	}
-	if h.talk.told[hub] == nil {
-		h.talk.told[hub] = &toldAnswers{}
-	}
-	h.talk.told[hub].add(toldAnswer{t.Thread, t.Turns[len(t.Turns)-1].Task, time.Now()})
-}
-
 func turnsOf(told []toldTurn) []core.Turn {
 	all := make([]core.Turn, len(told))
 	for i, t := range told {
@@ -186,25 +169,6 @@ func toldOf(turns []core.Turn) []toldTurn {
 		}
 	}
 	return all
-}
-
-// tellTurns tells the hubs that are up of turns, which this hub has in its thread by now: a hub that
-// comes up meanwhile asks for them. If those of one task are more than a thread keeps, hubs are told
-// only that there are such turns. It is called with the lock of a task held.
-func (h *Hub) tellTurns(thread core.ThreadID, turns []core.Turn) {
-	up := h.talk.up.Load()
-	if up == nil || len(*up) == 0 {
-		return
-	}
-	size := 0
-	for _, t := range turns {
-		size += t.Size()
-	}
-	told := toldTurns{Thread: thread}
-	if size <= h.threadBytes() {
-		told.Turns = toldOf(turns)
-	}
-	tasksAnswered().tellThese(h, *up, told)
 }
 
 // settleExpected reads from the journal the tasks of a hub that is gone, which were told of and have

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/thread"
 )
 
@@ -19,34 +20,62 @@ const (
 	rememberable = 64  // the latest tasks of a forgotten thread that are read, beside the first one
 )
 
-// knownThread is what a hub knows of a thread.
-type knownThread struct {
-	Tasks []core.TaskID `json:"tasks,omitempty"`
-	Turns []toldTurn    `json:"turns,omitempty"`
-	// Doubts are the tasks with turns whose end may not be stored.
-	Doubts []core.TaskID `json:"doubts,omitempty"`
-}
-
-// threadInquiry asks a hub what it knows of a thread. It is for the hub, which shows of it what its
-// readers may read.
-func threadInquiry() inquiry[core.ThreadID, knownThread] {
-	return inquiry[core.ThreadID, knownThread]{"thread", func(ctx context.Context, h *Hub, _ core.Principal, id core.ThreadID) (knownThread, error) {
-		h.remember(ctx, id)
-		turns, _ := h.threads.Turns(id, 1<<30)
-		return knownThread{h.index.Latest(id, mostTurns), toldOf(turns), h.doubtsIn(id, turns)}, nil
+// threadInquiry asks a hub for the latest tasks of a thread. It is for the hub, which shows of them what
+// its readers may read.
+func threadInquiry() inquiry[core.ThreadID, []core.TaskID] {
+	return inquiry[core.ThreadID, []core.TaskID]{"thread", func(_ context.Context, h *Hub, _ core.Principal, id core.ThreadID) ([]core.TaskID, error) {
+		return h.index.Latest(id, mostTurns), nil
 	}}
 }
 
 // mostTurns is how many of the tasks of a thread a hub tells another one.
 const mostTurns = 10_000
 
+// turnsOfTasks are what a hub says of the turns of tasks.
+type turnsOfTasks struct {
+	Turns []toldTurn    `json:"turns,omitempty"`
+	Open  []core.TaskID `json:"open,omitempty"` // those that have no end that may be shown
+}
+
+// turnsInquiry asks a hub for the turns of tasks that it owns, in order. Of more than a thread keeps it says
+// the latest.
+func turnsInquiry() inquiry[[]core.TaskID, turnsOfTasks] {
+	return inquiry[[]core.TaskID, turnsOfTasks]{"thread.turns", func(ctx context.Context, h *Hub, _ core.Principal, all []core.TaskID) (turnsOfTasks, error) {
+		var out turnsOfTasks
+		for room := h.threadBytes(); len(all) > 0 && room >= 0; all = all[:len(all)-1] {
+			id := all[len(all)-1]
+			t, err := h.find(ctx, id)
+			switch {
+			case err != nil && !skips(err):
+				return out, err
+			case err != nil:
+			case t.State() != task.Ended:
+				out.Open = append(out.Open, id)
+			case t.IsDone() && !t.IsNotice():
+				turns := turnsOfTask(t)
+				for _, turn := range turns {
+					room -= turn.Size()
+				}
+				out.Turns = append(toldOf(turns), out.Turns...)
+			}
+		}
+		return out, nil
+	}}
+}
+
 // isWhole reports whether this hub knows all of a thread that other hubs know. Callers hold mu.
 func (h *Hub) isWhole(id core.ThreadID) bool {
-	if len(h.others.up) == 0 {
+	if h.others.peers == nil {
 		return true
 	}
-	joins, asked := h.talk.whole.Get(id)
-	return asked && joins == h.talk.joins
+	c, known := h.talk.known.Get(id)
+	return h.isAsked(c) && (!known || len(c.unread) == 0)
+}
+
+// isAsked reports whether all hubs that are up were asked for a conversation; nil for one that is not known.
+// Callers hold mu.
+func (h *Hub) isAsked(c *conversation) bool {
+	return len(h.others.up) == 0 || c != nil && c.joins == h.talk.joins
 }
 
 // gather asks the other hubs for a thread, unless this one knows all of it. It reports whether all
@@ -56,34 +85,102 @@ func (h *Hub) gather(ctx context.Context, id core.ThreadID) (whole bool) {
 		return true
 	}
 	h.mu.Lock()
-	joins, known := h.talk.joins, h.isWhole(id)
+	c, _ := h.talk.known.Get(id)
+	joins, asked := h.talk.joins, h.isAsked(c)
 	h.mu.Unlock()
-	if known {
-		return true
+	if !asked {
+		asked = h.gatherTasks(ctx, id, joins)
 	}
+	return h.gatherTurns(ctx, id) && asked
+}
+
+// gatherTasks asks the other hubs for the tasks of a thread. It reports whether all that are up have answered.
+func (h *Hub) gatherTasks(ctx context.Context, id core.ThreadID, joins uint64) bool {
 	answers, missing := threadInquiry().askAll(ctx, h, componentPrincipal, id)
 	for _, a := range answers {
-		for _, t := range a.out.Tasks {
+		for _, t := range a.out {
 			h.index.Add(id, t, thread.Unknown)
 		}
-		h.threads.Add(id, turnsOf(a.out.Turns)...)
+	}
+	all := h.index.Latest(id, rememberable)
+	if task.IsID(string(id)) {
+		all = append(all, core.TaskID(id)) // it began as a single task
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, a := range answers {
-		h.hearDoubts(a.hub, id, a.out.Doubts)
-	}
+	c := &conversation{joins: joins}
 	if slices.ContainsFunc(missing, func(name string) bool { return h.others.up[name] }) {
-		return false
+		c.joins = 0
 	}
-	h.talk.whole.Put(id, joins)
-	return true
+	for _, t := range all {
+		if _, remote := h.ownerOf(task.OwnerOf(t)); remote && !h.threads.HasHad(id, t) {
+			c.unread = append(c.unread, t)
+		}
+	}
+	h.talk.known.Put(id, c)
+	return c.joins != 0
+}
+
+// gatherTurns asks the owners of tasks of a thread for their turns, or reads them in the journal. It reports
+// whether it has those of all that have ended.
+func (h *Hub) gatherTurns(ctx context.Context, id core.ThreadID) (all bool) {
+	h.mu.Lock()
+	of := map[string][]core.TaskID{}
+	c, _ := h.talk.known.Get(id)
+	if c != nil {
+		for _, t := range c.unread {
+			owner, _ := h.ownerOf(task.OwnerOf(t))
+			if !h.others.up[owner] || h.isSilent(owner) {
+				owner = ""
+			}
+			of[owner] = append(of[owner], t)
+		}
+	}
+	h.mu.Unlock()
+	all = true
+	for owner, tasks := range of {
+		tasks = slices.DeleteFunc(tasks, func(t core.TaskID) bool { return h.threads.HasHad(id, t) })
+		slices.Sort(tasks)
+		said, err := h.turnsAt(ctx, owner, tasks)
+		if err != nil {
+			h.log.Info("the turns of a conversation could not be read", "thread", id, "hub", owner, "error", err)
+			all = false
+			said.Open = tasks
+		}
+		h.threads.Add(id, turnsOf(said.Turns)...)
+		h.mu.Lock()
+		c.unread = slices.DeleteFunc(c.unread, func(t core.TaskID) bool {
+			return (slices.Contains(tasks, t) || h.threads.HasHad(id, t)) && !slices.Contains(said.Open, t)
+		})
+		h.mu.Unlock()
+	}
+	return all
+}
+
+// turnsAt returns the turns of tasks of a hub; "" for hubs that are gone, of which the journal knows.
+func (h *Hub) turnsAt(ctx context.Context, owner string, tasks []core.TaskID) (said turnsOfTasks, err error) {
+	if owner != "" && len(tasks) > 0 {
+		return turnsInquiry().ask(ctx, h, owner, componentPrincipal, tasks)
+	}
+	for _, id := range tasks {
+		t, _, err := h.findStored(ctx, id)
+		switch {
+		case err != nil && !skips(err):
+			return said, err
+		case err != nil:
+		case !t.Last().Body.Kind().Ends():
+			said.Open = append(said.Open, id)
+		case t.IsDone() && !t.IsNotice():
+			said.Turns = append(said.Turns, toldOf(turnsOfTask(t))...)
+		}
+	}
+	return said, nil
 }
 
 // isForgotten reports whether a thread began as a task of this hub that only the journal has, and the turns of that are
 // not here.
 func (h *Hub) isForgotten(id core.ThreadID) bool {
-	return h.tasks.IsStoredDone(core.TaskID(id)) && !h.threads.HasBeginning(id)
+	return h.tasks.IsStoredDone(core.TaskID(id)) && !h.threads.HasHad(id, core.TaskID(id))
 }
 
 // remember reads the turns of a forgotten thread from the journal, as far as this hub has them.

@@ -58,7 +58,7 @@ func TestTextIsHeldUntilTheSegmentIsFullOrOldOrAnotherKindFollows(t *testing.T) 
 		}
 		return events
 	}
-	g := journal.NewSegmenter()
+	g := journal.NewSegmenter(journal.SegmentAge)
 	if out := g.Add(nil, "a", texts(1, 3, "hi "), now); len(out) != 0 {
 		t.Fatalf("young text: got %d records, want it held back", len(out))
 	}

@@ -6,9 +6,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// The bounds of a segment of text. The bound that is reached first closes it.
+// The bounds of a segment of text. The bound that is reached first closes it. ShownAge takes the place of
+// SegmentAge where readers get text only once it is written.
 const (
 	SegmentAge   = 50 * time.Millisecond
+	ShownAge     = 10 * time.Millisecond
 	SegmentBytes = 4 << 10
 )
 
@@ -19,6 +21,7 @@ const spareEvents = 256
 // become one record. Other events pass at once, after the text before them. It is for one
 // goroutine.
 type Segmenter struct {
+	age   time.Duration
 	open  map[core.TaskID]*segment
 	order []*segment   // oldest first; closed ones have no events
 	spare []core.Event // capacity for the events of the next segment
@@ -31,8 +34,10 @@ type segment struct {
 	since  time.Time
 }
 
-// NewSegmenter returns an empty Segmenter.
-func NewSegmenter() *Segmenter { return &Segmenter{open: map[core.TaskID]*segment{}} }
+// NewSegmenter returns an empty Segmenter, whose segments are closed at an age.
+func NewSegmenter(age time.Duration) *Segmenter {
+	return &Segmenter{age: age, open: map[core.TaskID]*segment{}}
+}
 
 // Add adds events of one task, and appends to out the records that are due.
 func (g *Segmenter) Add(out []Record, task core.TaskID, events []core.Event, now time.Time) []Record {
@@ -65,7 +70,7 @@ func (g *Segmenter) Due(out []Record, now time.Time) ([]Record, time.Duration) {
 	for len(g.order) > 0 {
 		s := g.order[0]
 		if len(s.events) > 0 {
-			if wait := s.since.Add(SegmentAge).Sub(now); wait > 0 {
+			if wait := s.since.Add(g.age).Sub(now); wait > 0 {
 				return out, wait
 			}
 			out = g.close(out, s)

@@ -15,7 +15,7 @@ import (
 // in order, however they are batched.
 func TestSegmentsHoldEveryEventOfATaskInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g, now := journal.NewSegmenter(), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		g, now := journal.NewSegmenter(journal.SegmentAge), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		var out []journal.Record
 		added := map[core.TaskID][]core.Event{}
 		for range rapid.IntRange(1, 8).Draw(t, "batches") {

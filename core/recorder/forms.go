@@ -16,8 +16,8 @@ type forms struct {
 	ready []core.Event
 }
 
-func newForms(now func() *redact.Redactor) *forms {
-	f := &forms{Segmenter: journal.NewSegmenter()}
+func newForms(now func() *redact.Redactor, age time.Duration) *forms {
+	f := &forms{Segmenter: journal.NewSegmenter(age)}
 	if now != nil {
 		f.tasks = redact.NewTasks(now)
 	}

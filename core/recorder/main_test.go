@@ -197,7 +197,7 @@ func (s *fixture) Spend(t *task.Task, r usage.Record, late bool) []usage.BudgetS
 
 func (s *fixture) JournalBehind() bool                                 { return s.Behind() }
 func (s *fixture) Appended(core.TaskID, core.Event)                    {}
-func (s *fixture) Answered(core.Request, core.TaskID, *task.Log, bool) {}
+func (s *fixture) Answered(core.Request, core.TaskID, *task.Log) {}
 func (s *fixture) Recorded(core.TaskID, uint64)                        {}
 func (s *fixture) BudgetsCrossed([]usage.BudgetStatus)                 {}
 func (s *fixture) Dropped(core.TaskID, core.ThreadID)                  {}

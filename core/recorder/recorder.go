@@ -30,6 +30,8 @@ type Options struct {
 	Find func(core.TaskID) *task.Task
 	// MaxLag is how far the journal may be behind: see [Recorder.Behind].
 	MaxLag time.Duration
+	// SegmentAge is how long consecutive text is collected for one record; zero is [journal.SegmentAge].
+	SegmentAge time.Duration
 	// Count adds one to a named counter.
 	Count func(name string)
 	Log   *slog.Logger
@@ -101,7 +103,7 @@ func (r *Recorder) Stop(unrecorded func() int) error {
 }
 
 func (r *Recorder) run(ctx context.Context) error {
-	segments := newForms(r.opts.Redact)
+	segments := newForms(r.opts.Redact, cmp.Or(r.opts.SegmentAge, journal.SegmentAge))
 	alarm, gather := time.NewTimer(time.Hour), time.NewTimer(time.Hour)
 	defer alarm.Stop()
 	defer gather.Stop()

@@ -193,6 +193,8 @@ func (t *Task) mayDecide(d core.ApprovalDecided) error {
 		return core.NewFault(core.CodeConflict, "%q was decided before: approved by %s", d.ID, before.By)
 	case decided:
 		return core.NewFault(core.CodeConflict, "%q was decided before: denied by %s", d.ID, before.By)
+	case p == nil && t.mirror:
+		return nil // the owner may have it already, and says so if it does not
 	case p == nil:
 		return core.NewFault(core.CodeInvalid, "task %s has no pending approval %q", t.id, d.ID)
 	case d.InputSHA256 != "" && d.InputSHA256 != p.asked.InputSHA256:

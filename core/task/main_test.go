@@ -41,7 +41,7 @@ func (h *host) Appended(id core.TaskID, e core.Event) {
 	h.appended[id] = append(h.appended[id], e)
 }
 
-func (h *host) Answered(_ core.Request, id core.TaskID, _ *task.Log, _ bool) {
+func (h *host) Answered(_ core.Request, id core.TaskID, _ *task.Log) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.answered = append(h.answered, id)

@@ -102,25 +102,22 @@ func (t *Task) SetUnstored() {
 }
 
 // TakeBack makes the hub the owner of a mirror, and ends it with an event of a new epoch: the hub that was to own
-// the task has stored nothing of it. What that hub has said from the number of the event on is gone; readers get
-// the end once it is stored. TakeBack reports false for a task that has ended, or is the hub's own.
+// the task has stored nothing of it. Readers get the end once it is stored. TakeBack reports false for a task that
+// has ended, or is the hub's own.
 func (t *Task) TakeBack(hub string, end core.Event) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.mirror || t.state == Ended {
 		return false
 	}
-	t.cut(end.Seq - 1)
 	t.mirror, t.owner, t.epoch = false, hub, end.Epoch
 	t.take(end)
 	return true
 }
 
 // Extend appends to a mirror what the journal has of its task, without what it has. Events between them
-// that are lost stay missing. Where an epoch begins, it replaces what the mirror has
-// of the epochs before from that number on, which was never stored: readers that have seen it get a
-// gap. What an epoch before says after that is dropped. Extend reports whether the task ended with
-// these events. It does nothing for a task that the hub owns.
+// that are lost stay missing. What a life says after another one has gone on in a new epoch is dropped. Extend reports
+// whether the task ended with these events. It does nothing for a task that the hub owns.
 func (t *Task) Extend(events []core.Event) (ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,11 +148,16 @@ func (t *Task) Hear(events []core.Event) (ended, lacks bool) {
 
 // AskAnew returns the cursor after which an owner is to be asked for all, over a connection over which it was not
 // asked before. What came behind a hole until then says nothing of how the answer begins: it may come from
-// another life, which has less.
+// another life, which has less. Of one that has its request alone all is asked for: an owner that refuses a task
+// keeps no content of it.
 func (t *Task) AskAnew() core.Cursor {
 	t.mu.Lock()
 	t.beyond = 0
+	n := t.log.Len()
 	t.mu.Unlock()
+	if n <= 1 {
+		return core.Cursor{}
+	}
 	return t.Cursor()
 }
 
@@ -174,9 +176,6 @@ func (t *Task) hear(e core.Event) (ended bool) {
 		t.dropContent() // as its owner has, which refuses it
 		return false
 	}
-	if e.Epoch > t.epoch {
-		t.cut(e.Seq - 1)
-	}
 	switch last := t.last(); {
 	case e.Epoch < t.epoch && e.Seq > last:
 		return false
@@ -194,31 +193,6 @@ func (t *Task) hear(e core.Event) (ended bool) {
 	t.beyond = 0
 	t.extend(e)
 	return t.state == Ended
-}
-
-// cut drops the events of a mirror after a sequence number. Callers hold mu.
-func (t *Task) cut(after uint64) {
-	var left []core.Event
-	for e := range t.log.All() {
-		for _, part := range core.Unmerge([]core.Event{e}) {
-			if part.End() <= after || part.Seq == 1 { // the first event is the requester's
-				left = append(left, part)
-			}
-		}
-	}
-	t.log = LogOf(left)
-	t.state, t.agent, t.attempt, t.owner, t.output, t.cancelling = Queued, "", 0, "", false, false
-	t.pending, t.decided, t.questions = nil, nil, nil
-	t.noteWaits()
-	for _, e := range left {
-		t.derive(e)
-	}
-	after = t.last()
-	for r := t.readers; r != nil; r = r.after {
-		if r.next > after {
-			r.gap, r.next = &Gap{From: after + 1, To: r.next}, after
-		}
-	}
 }
 
 // extend appends an event of the owner. Callers hold mu.

@@ -117,15 +117,14 @@ func (t *Task) HasOutput() bool {
 	return t.output
 }
 
-// showMove shows the record of a move, which is stored, to readers. The rest is the next owner's to
+// leaveRecorder ends the recording of a task whose record of a move is stored: the rest is the next owner's to
 // store. Callers hold mu.
-func (t *Task) showMove() {
+func (t *Task) leaveRecorder() {
 	for r, next := t.readers, (*Reader)(nil); r != nil; r = next {
 		if next = r.after; r.role == Recorder {
 			t.drop(r)
 		}
 	}
-	t.showHeld()
 }
 
 // ownerIn returns the hub that the last record of a move in events names; "" if there is none.

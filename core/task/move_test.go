@@ -12,7 +12,9 @@ import (
 var going = core.NewFault(core.CodeUnreachable, "the hub is drained")
 
 func TestTheRecordOfAMoveIsReadOnceItIsStored(t *testing.T) {
-	s, _, _ := newStore()
+	inCluster := limits
+	inCluster.Cluster = true
+	s, _, _ := newStoreWith(inCluster)
 	one := open(s)
 	in, recorder := &inbox{}, &inbox{}
 	one.Attach(in, task.Requester, nil, 0)

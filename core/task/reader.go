@@ -63,7 +63,7 @@ type Reader struct {
 	veil   *veil // nil unless it reads the redacted form
 	role   Role
 	queued bool // its inbox was notified
-	held   bool // it waits for the end to be recorded
+	held   bool // it waits for something to be recorded
 	left   bool // it is not in the list of the task
 	gone   bool
 }
@@ -95,7 +95,7 @@ func (r *Reader) wants(k core.Kind) bool {
 }
 
 // waitsForRecord reports whether the reader may get an end only once it is recorded, if the
-// journal is behind.
+// journal is behind, and in a cluster anything.
 func (r *Reader) waitsForRecord() bool { return r.role != Agent && r.role != Recorder }
 
 // Attach adds a reader that continues after the sequence number next.
@@ -122,8 +122,10 @@ func (t *Task) attach(in Inbox, role Role, tag any, next uint64) *Reader {
 		r.before.after = r
 	}
 	t.lastRead = r
-	if r.gap != nil || (r.next < t.last() && (role != Waiter || t.state == Ended)) {
+	if r.gap != nil {
 		t.wake(r)
+	} else if r.next < t.last() && (role != Waiter || t.state == Ended) {
+		t.announce(r)
 	}
 	return r
 }
@@ -189,16 +191,13 @@ func (t *Task) behind(from core.Cursor) (next uint64, gap *Gap, err error) {
 func (t *Task) Follow(in Inbox, role Role) *Reader {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	next := t.last()
-	waits := t.withholds()
-	if waits {
-		next--
-	}
-	if !waits && t.state == Ended {
+	n := t.readable()
+	if n == t.log.Len() && t.state == Ended || t.isReadBy(in) {
 		return nil
 	}
-	if t.isReadBy(in) {
-		return nil
+	next := t.lost
+	if n > 0 {
+		next = t.log.At(n - 1).End()
 	}
 	return t.attach(in, role, nil, next)
 }
@@ -309,6 +308,15 @@ func (t *Task) wake(r *Reader) {
 	}
 }
 
+// announce makes a reader ready for what is new, now or once that is recorded. Callers hold mu.
+func (t *Task) announce(r *Reader) {
+	if r.waitsForRecord() && t.showsRecorded() && (r.role == Waiter || t.shown() <= r.next) {
+		r.held = true
+		return
+	}
+	t.wake(r)
+}
+
 // Take returns what is new for a reader that was ready; false if nothing is new.
 func (r *Reader) Take() (Piece, bool) {
 	if r.veil != nil {
@@ -377,7 +385,7 @@ func (r *Reader) take() (Piece, bool) {
 // nothing more will come, and reports that. Callers hold mu.
 func (t *Task) advance(r *Reader) (over bool) {
 	switch {
-	case r.held && t.index(r.next) == t.log.Len()-1: // the end comes once it is recorded
+	case r.held && t.index(r.next) >= t.readable(): // the rest comes once it is recorded
 	case r.next < t.last():
 		t.wake(r)
 	case t.state == Ended:

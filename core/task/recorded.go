@@ -5,8 +5,9 @@ import (
 )
 
 // Readers may be ahead of the journal only by a limit: once the journal is further behind,
-// they get the end of a task only when it is recorded. Text never waits, and the agent of
-// the task does not either: it ended the task itself, or has to stop.
+// they get the end of a task only when it is recorded. In a cluster they get nothing but the request before
+// it is recorded: whoever goes on with a task of a hub that is gone knows all that was read of it. The agent
+// of the task does not wait: it says what is recorded, or has to stop.
 
 type recordWaiter struct {
 	seq  uint64
@@ -58,10 +59,13 @@ func (t *Task) SetRecorded(seq uint64) {
 	defer t.mu.Unlock()
 	t.noteRecorded(seq)
 	if t.state == Ended && t.recorded >= t.last() {
-		t.showEnd()
+		t.endShown = true
 	}
 	if t.moved != 0 && t.recorded >= t.moved {
-		t.showMove()
+		t.leaveRecorder()
+	}
+	if t.endShown || t.store.limits.Cluster {
+		t.showHeld()
 	}
 	t.store.host.Recorded(t.id, seq)
 }
@@ -87,17 +91,12 @@ func (t *Task) endWaits() bool {
 	if t.state != Ended || t.endShown {
 		return false
 	}
-	if t.recorded < t.last() && t.store.host.JournalBehind() {
+	if t.recorded < t.last() && (t.showsRecorded() || t.store.host.JournalBehind()) {
 		return true
 	}
-	t.showEnd()
-	return false
-}
-
-// showEnd shows the end to readers, and wakes those that waited for it. Callers hold mu.
-func (t *Task) showEnd() {
 	t.endShown = true
 	t.showHeld()
+	return false
 }
 
 // showHeld wakes the readers that waited for what was to be recorded. Callers hold mu.
@@ -111,16 +110,28 @@ func (t *Task) showHeld() {
 	}
 }
 
+// showsRecorded reports whether readers get nothing before this hub has recorded it. What a mirror has, its
+// owner has recorded, but for the record by which the task has left. Callers hold mu.
+func (t *Task) showsRecorded() bool {
+	return t.store.limits.Cluster && (!t.mirror || t.recorded < t.moved)
+}
+
+// shown returns the last sequence number that readers may see, but for an end that waits: what was asked at
+// once. Callers hold mu.
+func (t *Task) shown() uint64 {
+	if t.showsRecorded() {
+		return max(t.recorded, t.lost, 1)
+	}
+	return t.last()
+}
+
 // readable returns how many events readers may see. Callers hold mu.
 func (t *Task) readable() int {
-	if t.withholds() {
+	switch {
+	case t.showsRecorded():
+		return t.index(t.shown())
+	case t.endWaits():
 		return t.log.Len() - 1
 	}
 	return t.log.Len()
-}
-
-// withholds reports whether the last event is one that readers may see only once it is recorded:
-// an end, or the record of a move. Callers hold mu.
-func (t *Task) withholds() bool {
-	return t.endWaits() || t.moved != 0 && t.recorded < t.moved && t.last() == t.moved
 }

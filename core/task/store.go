@@ -46,8 +46,8 @@ type Host interface {
 	// Appended gets every event of every task that the hub owns, in order.
 	Appended(core.TaskID, core.Event)
 	// Answered is called for a task that is done, before any reader is notified. The log is
-	// read only; own says that the hub owns the task.
-	Answered(req core.Request, id core.TaskID, log *Log, own bool)
+	// read only.
+	Answered(req core.Request, id core.TaskID, log *Log)
 	// Recorded is called when the journal has a task up to seq.
 	Recorded(id core.TaskID, seq uint64)
 	// Dropped is called when a task leaves memory that no journal has: see [Task.SetUnstored].

@@ -351,7 +351,7 @@ func (t *Task) take(e core.Event) {
 		t.patience.end()
 	}
 	if k == core.KindDone && t.request.Intent != core.IntentNotify {
-		t.store.host.Answered(t.request, t.id, &t.log, !t.mirror)
+		t.store.host.Answered(t.request, t.id, &t.log)
 	}
 	if !t.mirror { // the owner's host has it
 		t.store.host.Appended(t.id, e)
@@ -359,7 +359,7 @@ func (t *Task) take(e core.Event) {
 	for r, next := t.readers, (*Reader)(nil); r != nil; r = next {
 		next = r.after
 		if r.wants(k) {
-			t.wake(r)
+			t.announce(r)
 		}
 	}
 }

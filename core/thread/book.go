@@ -202,16 +202,16 @@ func (b *Book) Has(id core.ThreadID) bool {
 	return ok
 }
 
-// HasBeginning reports whether a thread has the turns of the task with its id, or had them.
-func (b *Book) HasBeginning(id core.ThreadID) bool {
+// HasHad reports whether a thread has the turns of a task, or has dropped them for want of room.
+func (b *Book) HasHad(id core.ThreadID, task core.TaskID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c, ok := b.threads.Get(id)
 	if !ok {
 		return false
 	}
-	_, has := c.place(core.TaskID(id))
-	return has || c.lost > 0
+	at, has := c.place(task)
+	return has || at == 0 && c.lost > 0
 }
 
 // IsOf reports whether nobody but the agent has answered in a thread, as far as that is known. It costs the same for a
@@ -231,24 +231,6 @@ func (b *Book) Lost(id core.ThreadID) int {
 		return c.lost
 	}
 	return 0
-}
-
-// Drop takes the turns of a task out of a thread.
-func (b *Book) Drop(id core.ThreadID, task core.TaskID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	c, ok := b.threads.Get(id)
-	if !ok {
-		return
-	}
-	kept := &record{from: c.from, lost: c.lost, agent: c.agent, several: c.several}
-	for _, t := range c.turns { // in an array of their own: others may have this one
-		if t.Task != task {
-			kept.turns, kept.bytes = append(kept.turns, t), kept.bytes+t.Size()
-			kept.files += fileBytes(t)
-		}
-	}
-	b.threads.Put(id, kept)
 }
 
 // Forget drops a thread.

@@ -242,26 +242,6 @@ func TestABookIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-func TestATaskLeavesAThread(t *testing.T) {
-	b := thread.NewBook(10, plenty)
-	for _, task := range []core.TaskID{"1", "2", "3"} {
-		b.Add("t", core.Turn{Text: "asked " + string(task), Task: task}, core.Turn{Text: "answered " + string(task), Task: task})
-	}
-	before, _ := b.Turns("t", plenty)
-	b.Drop("t", "2")
-	b.Drop("t", "never")
-	b.Drop("never", "2")
-	if got, want := read(b, "t", plenty), "asked 1 answered 1 asked 3 answered 3"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := len(before); got != 6 {
-		t.Errorf("turns read before: got %d, want all 6", got)
-	}
-	if got := read(b, "never", plenty); got != "unknown" {
-		t.Errorf("an unknown thread: got %q, want it unknown still", got)
-	}
-}
-
 // What was attached is handed over to who goes on with a conversation; of what is too much for that the names are.
 func TestTheLatestFilesOfAThreadAreKeptAndTheNamesOfOthers(t *testing.T) {
 	b := thread.NewBook(2, 1<<20)
