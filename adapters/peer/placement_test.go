@@ -70,23 +70,3 @@ func TestATaskForWhichItsOwnerHasNoRoomGoesToAnotherHub(t *testing.T) {
 		}
 	})
 }
-
-func TestATaskThatWaitsGoesToAnAgentOfAnotherHubThatBecomesFree(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "b", "c")
-		ada, ann := w.join("a", thinker("ada")), w.person("a")
-		first := ask(t, ann, core.ToCapability("think"))
-		assigned(t, ada)
-		second, third, only := ask(t, ann, core.ToCapability("think")), ask(t, ann, core.ToCapability("think")), ask(t, ann, core.ToAgent("ada"))
-
-		bob := w.join("b", thinker("bob")) // which comes, and is free again later
-		answers(t, bob, "one")
-		answers(t, bob, "two")
-		until(t, ann, second.ID(), core.KindDone)
-		until(t, ann, third.ID(), core.KindDone)
-		w.same(second.ID(), "opened retrying assigned done")
-		if first.HasEnded() || only.HasEnded() || only.Moves() > 0 {
-			t.Error("got the task of ada ended, or one that is for ada alone moved, want both to stay")
-		}
-	})
-}

@@ -138,13 +138,12 @@ func (h *Hub) followMoved(t *task.Task, from, to string) {
 	}
 }
 
-// mirrorEnded lets go of a mirror that has its end. The agent of another hub to which its task was sent may have what
-// waits here next: if it is free again within a moment its load is as it was, of which its hub tells nothing.
+// mirrorEnded lets go of a mirror that has its end.
 func (h *Hub) mirrorEnded(t *task.Task) {
 	h.mu.Lock()
 	opener := h.mirrors[t.ID()]
 	delete(h.mirrors, t.ID())
-	free := h.returned(t)
+	h.returned(t)
 	delete(h.others.cancels, t.ID())
 	h.mu.Unlock()
 	if opener != nil {
@@ -153,9 +152,6 @@ func (h *Hub) mirrorEnded(t *task.Task) {
 		opener.mu.Unlock()
 	}
 	h.tasks.Retain(t)
-	if free != "" {
-		h.offer(free)
-	}
 }
 
 // Adopt makes this hub the owner of a task that was opened at the hub of the session. The session

@@ -250,47 +250,6 @@ func (h *Hub) HandOn(ctx context.Context) {
 	}
 }
 
-// mostOffers bounds how often a task moves only because an agent of another hub is free: hubs may offer
-// the same agent tasks at once, and then some of them wait there. The other moves are left for need.
-const mostOffers = mostMoves / 2
-
-// offer hands tasks that wait here to an agent of another hub, as long as it is free.
-func (h *Hub) offer(agent core.AgentID) {
-	for {
-		h.mu.Lock()
-		j, why := h.offered(agent)
-		h.mu.Unlock()
-		if j == nil {
-			return
-		}
-		h.moveOn(j, why)
-	}
-}
-
-// offered takes a task that an agent of another hub may have out of its queue; nil if there is none. Callers
-// hold mu.
-func (h *Hub) offered(agent core.AgentID) (*job, *core.Fault) {
-	if len(h.movable) == 0 || h.shared == nil {
-		return nil, nil
-	}
-	e, ok := h.roster.Get(agent)
-	if _, silent := h.others.silent[e.Hub]; !ok || e.Hub == "" || !e.Free() || silent || h.others.draining[e.Hub] {
-		return nil, nil
-	}
-	from, j := h.waitingFor(&e, func(_ *Session, j *job) bool { return h.mayMove(j) && j.Moves() < mostOffers && !j.triedAt(&e) })
-	if j == nil {
-		return nil, nil
-	}
-	why := core.NewFault(core.CodeOverloaded, "agent %s has no room yet", from.id)
-	h.unqueue(from, j)
-	j.waiting = nil
-	if !j.Leave(e.Hub, awaited(j), why) {
-		return nil, nil // it has ended
-	}
-	h.send(j, &choice{agent: e.ID})
-	return j, why
-}
-
 // chooseAway finds the best agent of another hub for a job. Callers hold mu.
 func (h *Hub) chooseAway(j *job) choice {
 	c := choice{engine: h, job: j, anywhere: true, away: true}

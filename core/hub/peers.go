@@ -222,7 +222,6 @@ func (h *Hub) AgentUp(a RemoteAgent) {
 	if waiting {
 		h.seek(a.Entry.ID, nil)
 	}
-	h.offer(a.Entry.ID)
 }
 
 // AgentDown removes an agent of another hub.

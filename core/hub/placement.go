@@ -61,17 +61,16 @@ func (h *Hub) send(j *job, c *choice) {
 }
 
 // returned notes that a task has ended, or does not go to the agent of another hub to which it was to
-// go. It returns that agent, which has less to do; "" if there is none. Callers hold mu.
-func (h *Hub) returned(t *task.Task) core.AgentID {
+// go: that agent has less to do. Callers hold mu.
+func (h *Hub) returned(t *task.Task) {
 	to, sent := h.others.sent[t.ID()]
 	if delete(h.others.sent, t.ID()); !sent {
-		return ""
+		return
 	}
 	if by := t.Agent(); t.IsMirror() && by != "" && by != to {
-		return "" // that hub has given it to another one, and has said what the load of this one is
+		return // that hub has given it to another one, and has said what the load of this one is
 	}
 	h.roster.Return(to)
-	return to
 }
 
 // openAt opens a task that another hub is to own.
