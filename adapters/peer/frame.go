@@ -67,6 +67,7 @@ type opening struct {
 
 type handover struct {
 	Events []core.Event   `json:"events"`
+	Stored uint64         `json:"stored,omitempty"`
 	From   hub.Caller     `json:"from"`
 	Keep   bool           `json:"keep,omitempty"`
 	Opener string         `json:"opener,omitempty"`
@@ -91,7 +92,7 @@ func encodeOpening(o hub.Opening) ([]byte, error) {
 }
 
 func encodeHandover(o hub.Handover) ([]byte, error) {
-	return encode(letterHand, handover{o.Events, hub.CallerOf(o.From), o.Keep, o.Opener, o.Tried})
+	return encode(letterHand, handover{o.Events, o.Stored, hub.CallerOf(o.From), o.Keep, o.Opener, o.Tried})
 }
 
 func encodeCall(c core.Call) ([]byte, error) {
@@ -107,7 +108,7 @@ func decodeOpening(b []byte) (hub.Opening, error) {
 func decodeHandover(b []byte) (hub.Handover, error) {
 	var o handover
 	err := json.Unmarshal(b, &o)
-	return hub.Handover{Events: o.Events, From: o.From.Known(), Keep: o.Keep, Opener: o.Opener, Tried: o.Tried}, err
+	return hub.Handover{Events: o.Events, Stored: o.Stored, From: o.From.Known(), Keep: o.Keep, Opener: o.Opener, Tried: o.Tried}, err
 }
 
 func decodeCall(b []byte) (core.Call, error) {

@@ -96,9 +96,7 @@ func (h *Hub) await(id core.TaskID, from string, o Handover) *arrival {
 	if !a.task.IsMirror() {
 		return nil
 	}
-	if from == "" { // else the owner tells what it has stored
-		a.task.Extend(o.Events[:len(o.Events)-1])
-	}
+	a.task.Extend(slices.DeleteFunc(slices.Clone(o.Events), func(e core.Event) bool { return e.End() > o.Stored }))
 	if from != followed && from != "" {
 		h.follow(from, a.task)
 	}

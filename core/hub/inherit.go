@@ -117,7 +117,7 @@ func (h *Hub) bequest(ctx context.Context, head journal.Head, of string, gone *c
 		Fault: core.NewFault(core.CodeUnreachable, "hub %s, which had the task, is gone", of), Hub: h.others.name, Attempt: before.attempt, Agent: before.agent,
 	}
 	events = append(events, core.Event{Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: record})
-	a := h.await(head.Task, "", Handover{Events: events, From: opened.From, Keep: true, Tried: before.tried})
+	a := h.await(head.Task, "", Handover{Events: events, Stored: head.Last.End(), From: opened.From, Keep: true, Tried: before.tried})
 	if a != nil && !h.someoneFor(a) {
 		h.dismiss(a)
 		a = nil // nobody is there

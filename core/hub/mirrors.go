@@ -222,8 +222,9 @@ func (s *Session) FollowTask(ctx context.Context, id core.TaskID, after core.Cur
 	if err != nil {
 		return err
 	}
-	if last := t.Last(); t.HasEnded() && !last.Body.Kind().Ends() && !isMove(last) {
-		return notMoved(s.hub.others.name, id)
+	last := t.Last()
+	if read := t.HasEnded() && !last.Body.Kind().Ends(); read && (!isMove(last) || last.Cursor().Compare(after) < 0) {
+		return notMoved(s.hub.others.name, id) // the other hub may know more than the journal says yet
 	}
 	if s.Watch(t, after, nil) != nil {
 		err = s.Watch(t, core.Cursor{}, nil) // a mirror drops what it has

@@ -16,6 +16,8 @@ import (
 type Handover struct {
 	// Events are all of the task. The last one is the record of the move.
 	Events []core.Event
+	// Stored is the number up to which they are stored where the task was.
+	Stored uint64
 	// From is the requester, with the rights that its credential gives.
 	From core.Principal
 	// Keep lets the task continue when the hub that opened it is gone. Opener is the name of that hub.
@@ -100,7 +102,8 @@ func (h *Hub) stays(j *job, to string) {
 
 // hand hands a job to another hub, for which it leaves. Callers hold mu.
 func (h *Hub) hand(j *job, to string, why *core.Fault) error {
-	o := Handover{Events: j.Copy(), From: j.From(), Opener: j.opener.identity.Hub}
+	o := Handover{From: j.From(), Opener: j.opener.identity.Hub}
+	o.Events, o.Stored = j.Copy()
 	if o.Events == nil {
 		return nil // it has ended
 	}

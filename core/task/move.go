@@ -36,18 +36,17 @@ func (t *Task) Leaves() string {
 }
 
 // Copy returns the events of a task that is about to leave, with the record of the move as the last
-// one; nil if it does not leave any more.
-func (t *Task) Copy() []core.Event {
+// one, and up to which number they are stored; nil if it does not leave any more.
+func (t *Task) Copy() (all []core.Event, stored uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.leaving == nil {
-		return nil
+		return nil, 0
 	}
-	var all []core.Event
 	for e := range t.log.All() {
 		all = append(all, e)
 	}
-	return t.said(append(all, *t.leaving))
+	return t.said(append(all, *t.leaving)), t.recorded
 }
 
 // Gone appends the record of the move, which its readers get once it is stored. From now on the task
