@@ -67,12 +67,8 @@ func (t *OtherTask) Say(bodies ...core.Body) {
 	t.h.Extend(t.ID, all)
 }
 
-// Lose has a hub go on with the task that had not stored the last events: what it says next has their
-// numbers, in a new epoch.
-func (t *OtherTask) Lose(events uint64) {
-	t.epoch++
-	t.seq -= events
-}
+// TakenOver has a hub go on with the task that has taken it over: in a new epoch.
+func (t *OtherTask) TakenOver() { t.epoch++ }
 
 // Open implements [hub.Peers].
 func (o *OtherHub) Open(_ string, in hub.Opening) error {
