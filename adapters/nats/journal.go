@@ -65,7 +65,7 @@ type Journal struct {
 	// address is that of the external server, without secrets.
 	address string
 	version string // of the program
-	// clustered tells that there are other hubs; bus and claims are nil else.
+	// clustered tells that there are other hubs; bus, claims and keys are nil else.
 	clustered bool
 	shares    string // the name of the cluster, of a hub alone its own
 	// user and password are those of this process at its embedded server in a cluster.
@@ -76,6 +76,7 @@ type Journal struct {
 	unheard        unheard
 	bus            *Bus
 	claims         *Claims
+	keys           *Keys
 	life           journal.Life
 	dir            string // where the embedded server keeps its streams
 	// lost has the tasks named in damaged records, and the last event of each that was
@@ -166,7 +167,12 @@ func (j *Journal) start(ctx context.Context, o Options, name string) (err error)
 	if err = j.openBus(ctx, o.URL, o.Cluster.Name); err != nil {
 		return err
 	}
-	return j.Insist(ctx, func(ctx context.Context) error { return j.openClaims(ctx, o.Cluster.Name) })
+	return j.Insist(ctx, func(ctx context.Context) error {
+		if err := j.openClaims(ctx, o.Cluster.Name); err != nil {
+			return err
+		}
+		return j.openKeys(ctx, o.Cluster.Name)
+	})
 }
 
 // startServer starts the embedded server on the files in its directory, and waits for the others of its cluster.

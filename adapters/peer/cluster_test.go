@@ -29,6 +29,7 @@ type world struct {
 	t       *testing.T
 	net     *coretest.Network
 	claims  *coretest.Claims
+	keys    *coretest.Keys
 	journal *coretest.SharedMemory
 	before  atomic.Pointer[func(coretest.Write) error] // of the journal: see [coretest.SharedMemory]
 	after   atomic.Pointer[func(coretest.Write) error] // likewise
@@ -61,6 +62,7 @@ func newWorldWith(t *testing.T, options func(hub string, o *hub.Options), names 
 	t.Helper()
 	net := coretest.NewNetwork(1)
 	w := &world{t: t, net: net, claims: coretest.NewClaims(net), journal: coretest.NewSharedMemory(journal.Retention{Age: 1000 * time.Hour}), hubs: map[string]*member{}, options: options}
+	w.keys = coretest.NewKeys(w.claims, 5*time.Minute)
 	w.journal.Before = func(wr coretest.Write) error {
 		if before := w.before.Load(); before != nil {
 			return (*before)(wr)
@@ -100,7 +102,7 @@ func (w *world) start(name string, index int) *member {
 	}
 	m.part, err = peer.NewMember(peer.MemberOptions{
 		Settings: cluster.Settings{Index: index, Address: "http://" + name + ":8080", Bus: b, Claims: w.claims.Of(name), Tasks: func() int { return m.Running() }, Log: w.log},
-		Journal:  life,
+		Journal:  life, Keys: w.keys.Of(name),
 		Dial: func(l journal.Life) link.Conn[[]byte, []byte] {
 			var conn link.Conn[[]byte, []byte] = node.Connect(bus.Life(l))
 			if w.dialled != nil {

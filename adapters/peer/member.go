@@ -20,6 +20,8 @@ type MemberOptions struct {
 	// Settings are those of the [cluster.Cluster]; Callbacks and Life are set here.
 	cluster.Settings
 	Journal journal.Shared
+	// Keys has the keys of requests for all hubs.
+	Keys hub.KeyStore
 	// Dial returns the connection to a life of another hub. Both hubs call it.
 	Dial func(journal.Life) link.Conn[[]byte, []byte]
 	// Deposed is called once when another hub has taken over the life of this one. The other hubs
@@ -79,7 +81,7 @@ func (m *Member) Cluster() *cluster.Cluster { return m.cluster }
 // Configure sets what the engine needs for the cluster. Ends are shown only once they are stored.
 func (m *Member) Configure(o *hub.Options) {
 	o.Peers, o.Cluster, o.Index, o.Name = &m.peers, m.cluster, m.opts.Index, m.opts.Journal.Life().Hub
-	o.Journal, o.Shared = m.opts.Journal, m.opts.Journal
+	o.Journal, o.Shared, o.Keys = m.opts.Journal, m.opts.Journal, m.opts.Keys
 	o.Limits.JournalLag = -1
 }
 

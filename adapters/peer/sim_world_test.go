@@ -31,6 +31,7 @@ type sim struct {
 	began  time.Time
 	net    *coretest.Network
 	claims *coretest.Claims
+	keys   *coretest.Keys
 	store  *simStore
 	hubs   []*simHub
 	agents []*simAgent
@@ -136,6 +137,7 @@ func (s *sim) run() {
 	s.began = time.Now()
 	s.net = coretest.NewNetwork(s.seed)
 	s.claims = coretest.NewClaims(s.net)
+	s.keys = coretest.NewKeys(s.claims, 5*time.Minute)
 	s.store = newSimStore(s)
 	for i := range simHubs {
 		s.hubs = append(s.hubs, &simHub{name: string(rune('a' + i)), index: i})
@@ -200,9 +202,9 @@ func (s *sim) start(h *simHub) {
 	}
 	l.part, err = peer.NewMember(peer.MemberOptions{
 		Settings: cluster.Settings{Index: h.index, Bus: b, Claims: s.claims.Of(h.name), Known: s.known(h)},
-		Journal:  j,
-		Dial:     func(to journal.Life) link.Conn[[]byte, []byte] { return l.node.Connect(bus.Life(to)) },
-		Deposed:  func(journal.Life) { l.set(&l.deposed) },
+		Journal:  j, Keys: s.keys.Of(h.name),
+		Dial:    func(to journal.Life) link.Conn[[]byte, []byte] { return l.node.Connect(bus.Life(to)) },
+		Deposed: func(journal.Life) { l.set(&l.deposed) },
 	})
 	if err != nil {
 		panic(err)

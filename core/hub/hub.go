@@ -38,6 +38,8 @@ type Options struct {
 	// Shared is the Journal, if the other hubs can read it: then tasks move between hubs, and tasks
 	// of hubs that are gone can be read. Else it is nil.
 	Shared journal.Shared
+	// Keys has the keys of requests for all hubs, next to Shared and Cluster; nil for a hub alone.
+	Keys KeyStore
 	// Cluster is told of the agents of this hub, and has the claims of their ids; nil for a hub
 	// alone. It runs once the hub is there.
 	Cluster *cluster.Cluster
@@ -124,6 +126,7 @@ type Hub struct {
 	observer   Observer
 	journal    journal.Journal
 	shared     journal.Shared // may be nil
+	keyStore   KeyStore       // may be nil
 	roster     *roster.Roster
 	threads    *thread.Book
 	index      *thread.Index
@@ -167,9 +170,8 @@ type Hub struct {
 	mirrors map[core.TaskID]*Session // who opened a task of another hub that has not ended
 	others  otherHubs
 	visits  visits
-	keys    map[string]*Keys // by dialect
-	// recoveredKeys are those of tasks in the journal, by dialect, until its Keys are made.
-	recoveredKeys map[string][]recoveredKey
+	// recoveredKeys are tasks in the journal that have keys, until the Keys of their dialect are made.
+	recoveredKeys []journal.Head
 	numbers       uint64                    // of connections
 	movable       map[*Session]struct{}     // agents in whose queues are tasks that others may have
 	watchers      map[*Session]struct{}     // of all tasks
@@ -184,7 +186,7 @@ func New(opts Options) *Hub {
 	h := &Hub{
 		id: opts.ID, ownIndex: opts.Index, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, authorizer: opts.Authorizer,
 		limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact, frames: opts.Frames,
-		log: opts.Log, observer: opts.Observer, journal: opts.Journal, shared: opts.Shared, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
+		log: opts.Log, observer: opts.Observer, journal: opts.Journal, shared: opts.Shared, keyStore: opts.Keys, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), prices: opts.Prices, usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
 		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: newOtherHubs(opts),
 		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, end: ending{idle: make(chan struct{}), drained: make(chan struct{})}, settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings), refusals: quota.NewRefusals(),
@@ -234,7 +236,9 @@ func New(opts Options) *Hub {
 		h.background.Go(func() { h.gatherWanted(h.ctx) })
 	}
 	h.stop = func() {
+		h.mu.Lock() // whoever begins something in the background holds it
 		cancel()
+		h.mu.Unlock()
 		h.background.Wait()
 	}
 	h.tasks = task.NewStore(task.Limits{

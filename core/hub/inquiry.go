@@ -153,9 +153,8 @@ func (h *Hub) Answer(ctx context.Context, _ string, q Inquiry) (json.RawMessage,
 func inquiries() []answerer {
 	return []answerer{
 		answersToQuestions,
-		threadInquiry(), turnsInquiry(), betweenInquiry(), unreadInquiry(), runningInquiry(),
 		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
-		commandInquiry(), recordedInquiry, adoptedInquiry, claimInquiry(),
+		commandInquiry(), recordedInquiry, adoptedInquiry, openedInquiry(),
 	}
 }
 
@@ -251,6 +250,6 @@ func allNews() []listener {
 		newsOfPacks, newsOfCalls(),
 		newsOfTopics, newsOfNotices, newsOfSubscribers(),
 		tasksOpened(), tasksNewest(),
-		spentNews, newsOfMissed(), keysFinished(), settingsNews(), settingsWanted(),
+		spentNews, newsOfMissed(), settingsNews(), settingsWanted(),
 	}
 }

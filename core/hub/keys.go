@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/dedup"
 	"github.com/dragoman-hub/dragoman/core/journal"
-	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
 // Repeatable is a request that its sender may send again, at any hub of the cluster.
@@ -24,7 +24,7 @@ type Repeatable struct {
 	Content [sha256.Size]byte
 }
 
-// KeysOptions bound [Keys].
+// KeysOptions bound [Keys]. In a cluster, the [KeyStore] bounds them.
 type KeysOptions = dedup.Options
 
 // ErrOtherContent is wrapped by the Fault of a request whose key another request has.
@@ -40,105 +40,84 @@ type Keys struct {
 	scope string
 
 	mu      sync.Mutex
-	known   *dedup.Keys[digest, digest, core.TaskID] // by owner and key: the content, and the task
+	known   *dedup.Keys[digest, digest, core.TaskID] // of a hub alone, by owner and key: the content, and the task
 	working map[digest]chan struct{}                 // the keys of requests that are acted on here; closed after that
-	claims  *lru.Cache[digest, *claim]               // of this hub and others
 }
 
 // NewKeys returns the Keys of a dialect. It is called once for each.
 func (h *Hub) NewKeys(dialect string, o KeysOptions) *Keys {
-	k := &Keys{
-		hub: h, scope: dialect, working: map[digest]chan struct{}{},
-		known:  dedup.New[digest, digest, core.TaskID](o),
-		claims: lru.New(lru.Options[digest, *claim]{Count: o.All, Age: o.Age, Owner: func(_ digest, c *claim) string { return c.owner }}),
-	}
+	k := &Keys{hub: h, scope: dialect, working: map[digest]chan struct{}{}, known: dedup.New[digest, digest, core.TaskID](o)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.keys == nil {
-		h.keys = map[string]*Keys{}
-	}
-	h.keys[dialect] = k
-	for _, r := range h.recoveredKeys[dialect] {
-		if begun, ok := r.task.Begun(); !ok || o.Age <= 0 || time.Since(begun) < o.Age {
-			k.note(r.owner, r.mark, r.task)
+	h.recoveredKeys = slices.DeleteFunc(h.recoveredKeys, func(head journal.Head) bool {
+		m, ok := parseMark(head.Key)
+		if !ok || m.scope != dialect {
+			return !ok
 		}
-	}
-	delete(h.recoveredKeys, dialect)
+		if begun, ok := head.Task.Begun(); !ok || o.Age <= 0 || time.Since(begun) < o.Age {
+			k.note(head.From, m, head.Task)
+		}
+		return true
+	})
 	return k
 }
 
-// recoveredKey is a request that a task in the journal was opened for.
-type recoveredKey struct {
-	owner string
-	mark  mark
-	task  core.TaskID
-}
-
-// recoverKey notes the request of a task in the journal, for the Keys of its dialect.
-func (h *Hub) recoverKey(head journal.Head) {
-	m, ok := parseMark(head.Key)
-	if !ok {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.recoveredKeys == nil {
-		h.recoveredKeys = map[string][]recoveredKey{}
-	}
-	h.recoveredKeys[m.scope] = append(h.recoveredKeys[m.scope], recoveredKey{head.From, m, head.Task})
-}
+// keyTime is how long a request waits for what may be acting on the same one.
+const keyTime = 5 * time.Second
 
 // Once acts on a request, unless one with its key was acted on before: then it returns the task of
 // that, and known. act opens a task with [OpenOptions.Key], or does something to one, and returns it;
-// it does not wait. After an error of act the key is free again. Where there are other hubs, Once asks
-// them first.
+// it does not wait. After an error of act the key is free again. In a cluster, Once claims the key in
+// the [KeyStore] first.
 //
 // It returns a Fault that wraps ErrOtherContent, and a retryable one while another hub is acting on
-// the request, or does not say whether it has done so.
+// the request, or nothing says whether one is.
 func (k *Keys) Once(ctx context.Context, r Repeatable, act func(key string) (core.TaskID, error)) (id core.TaskID, known bool, err error) {
+	late := core.NewFault(core.CodeUnreachable, "another hub is acting on the same request, or the hubs cannot agree on it now: send it again in a moment")
+	late.Retryable = true
+	ctx, cancel := context.WithTimeoutCause(ctx, keyTime, late)
+	defer cancel()
 	m := k.mark(r)
-	for {
-		k.mu.Lock()
-		before, verdict := k.known.Find(r.Owner, m.key, m.content)
-		busy := k.working[m.key]
-		if verdict == dedup.Settled && k.hub.mayBeLost(before) {
-			verdict = dedup.Fresh
-		}
-		if verdict == dedup.Fresh && busy == nil {
-			busy = make(chan struct{})
-			k.working[m.key] = busy
-			k.mu.Unlock()
-			break
-		}
-		k.mu.Unlock()
-		switch verdict {
-		case dedup.Settled:
-			return before, true, nil
-		case dedup.Conflict:
-			return "", false, otherContent()
-		}
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return "", false, core.AsFault(context.Cause(ctx))
-		}
+	if err := k.begin(ctx, m.key); err != nil {
+		return "", false, late.Because(err)
 	}
-	defer k.done(m.key)
-	if k.hub.Clustered() {
-		id, err = k.claim(ctx, r.Owner, m)
+	var e entry
+	if k.hub.keyStore == nil {
+		id, err = k.find(r.Owner, m)
+	} else {
+		id, e, err = k.hub.claimKey(ctx, m)
+	}
+	if f := (*core.Fault)(nil); err != nil && (ctx.Err() != nil || !errors.As(err, &f)) {
+		err = late.Because(err)
 	}
 	if known = id != ""; err == nil && !known {
 		if id, err = act(m.String()); err != nil {
 			id = ""
-			k.forget(r.Owner, m)
 		}
+		k.note(r.Owner, m, id)
 	}
-	k.finish(r.Owner, m, id)
-	return id, known && err == nil, err
+	k.settle(m, e, id)
+	return id, known, err
 }
 
-func otherContent() error {
-	return core.NewFault(core.CodeConflict, "the key was used for another request: choose a new one for each").Because(ErrOtherContent)
+// begin waits until nothing here acts on a request with the key but the caller.
+func (k *Keys) begin(ctx context.Context, key digest) error {
+	for {
+		k.mu.Lock()
+		busy := k.working[key]
+		if busy == nil {
+			k.working[key] = make(chan struct{})
+		}
+		k.mu.Unlock()
+		if busy == nil {
+			return nil
+		}
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // done lets others that wait for a key go on.
@@ -149,26 +128,50 @@ func (k *Keys) done(key digest) {
 	delete(k.working, key)
 }
 
-// note notes the task of a request.
-func (k *Keys) note(owner string, m mark, id core.TaskID) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.keep(owner, m, id)
-}
-
-// keep is note. Callers hold mu.
-func (k *Keys) keep(owner string, m mark, id core.TaskID) {
-	if _, verdict := k.known.Begin(owner, m.key, m.content, ""); verdict == dedup.Fresh {
-		k.known.Settle(owner, m.key, id)
+// settle ends what begin has begun, once the store has the task of the request, "" for none, instead of a
+// claim. It does not wait: should this hub die before, the journal tells.
+func (k *Keys) settle(m mark, e entry, id core.TaskID) {
+	h := k.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e.name == "" || h.ctx.Err() != nil {
+		k.done(m.key)
+		return
 	}
-	k.claims.Remove(m.key)
+	next := claim{Task: id}
+	if id != "" {
+		next.Mark = m.String()
+	}
+	h.background.Go(func() {
+		defer k.done(m.key)
+		h.replaceKey(e, next)
+	})
 }
 
-// forget forgets a task that was refused after it was noted.
-func (k *Keys) forget(owner string, m mark) {
+func otherContent() error {
+	return core.NewFault(core.CodeConflict, "the key was used for another request: choose a new one for each").Because(ErrOtherContent)
+}
+
+// find returns the task of a request that a hub alone knows; "" for none.
+func (k *Keys) find(owner string, m mark) (core.TaskID, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.known.Forget(owner, m.key)
+	id, verdict := k.known.Find(owner, m.key, m.content)
+	if verdict == dedup.Conflict {
+		return "", otherContent()
+	}
+	return id, nil
+}
+
+// note is for find: it notes the task of a request.
+func (k *Keys) note(owner string, m mark, id core.TaskID) {
+	if id == "" || k.hub.keyStore != nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.known.Begin(owner, m.key, m.content, "")
+	k.known.Settle(owner, m.key, id)
 }
 
 // mark is a request at all hubs: a digest of its dialect, its owner and its key, and one of its
@@ -195,11 +198,4 @@ func parseMark(text string) (m mark, ok bool) {
 		return m, false
 	}
 	return mark{scope, digest(b), digest(b[len(m.key):])}, true
-}
-
-// noteKey notes a task that has a key and was opened here or is owned by this hub. Callers hold mu.
-func (h *Hub) noteKey(owner, key string, id core.TaskID) {
-	if m, ok := parseMark(key); ok && h.keys[m.scope] != nil {
-		h.keys[m.scope].note(owner, m, id)
-	}
 }

@@ -417,9 +417,6 @@ func (h *Hub) enter(s *Session, j *job, o *core.Open) {
 	if h.broadcast != nil {
 		h.broadcast.opened(j.Task)
 	}
-	if key := j.Key(); key != "" {
-		h.noteKey(j.From().ID, key, j.ID())
-	}
 	if !j.IsNotice() {
 		h.begins(j.Thread(), j.ID(), j.From().Account())
 		if o.Attends {

@@ -193,9 +193,6 @@ func (h *Hub) HubGone(name string) {
 	h.roster.RemoveHub(name)
 	h.packsGone(name)
 	h.topics.HubGone(name)
-	for _, k := range h.keys {
-		k.hubGone(name)
-	}
 	notices := h.noticesGone(name)
 	h.others.gone[name] = false
 	for id, f := range h.others.fetched {

@@ -43,7 +43,9 @@ func (h *Hub) Recover(ctx context.Context) error {
 			return true // but it has its end, should the record of its move be stored yet
 		}
 		kept = append(kept, recovered{head.Task, head.Thread, head.ThreadTask})
-		h.recoverKey(head)
+		if head.Key != "" {
+			h.recoveredKeys = append(h.recoveredKeys, head)
+		}
 		if h.tracer != nil && (head.End == 0 || h.tracer.Missed(head.At)) {
 			traced = append(traced, head.Task)
 		}

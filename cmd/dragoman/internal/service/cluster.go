@@ -158,7 +158,7 @@ func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
 			Index: index, Address: s.bound.forOthers(s.config), Bus: j.Bus(), Claims: j.Claims(), External: s.config.Journal.NATSURL != "", Known: known, Log: s.log,
 			Tasks: func() int { return s.hub.Running() },
 		},
-		Journal: j, Version: Version,
+		Journal: j, Keys: j.Keys(), Version: Version,
 		Dial: func(l journal.Life) link.Conn[[]byte, []byte] { return s.node.Connect(bus.Life(l)) },
 		HubGone: func(ctx context.Context, hub string) {
 			if err := j.ElectWithout(ctx, hub); err != nil && ctx.Err() == nil {
