@@ -111,6 +111,7 @@ func (s *sim) mend() {
 	if !s.await(30*time.Second, "all hubs are a cluster again", s.healthy) {
 		return
 	}
+	s.await(5*time.Second, "no request with a key waits", func() bool { return s.sending.Load() == 0 })
 	const longest = 6 * time.Second // of a deadline
 	s.sick = time.Now()
 	over := s.await(longest+simLimits.CancelGrace+3*time.Second, "every task has ended", func() bool {
@@ -215,6 +216,7 @@ func (s *sim) unique() {
 
 // check checks what is left, once everything has ended.
 func (s *sim) check() {
+	s.checkKeys()
 	for _, t := range s.tasks {
 		want := s.canonical(t)
 		s.countEnd(want)

@@ -180,6 +180,7 @@ func (s *sim) poll(sess *hub.Session, deliver func(*simTask, hub.Batch)) bool {
 	var all []hub.Batch
 	for {
 		b, err := sess.Next(ended)
+		s.takeSent()
 		if b.Task != nil && s.byID[b.Task.ID()] == nil {
 			s.breaks("unknown: somebody got events of a task that nobody opened")
 		} else if b.Task != nil {
@@ -241,6 +242,8 @@ func (s *sim) act(p *person) {
 		return
 	}
 	switch n := s.rnd.IntN(100); {
+	case n < 15:
+		s.send(p)
 	case n < 45:
 		if t := s.ask(p.sess, p.principal, p.at, core.Request{To: s.to()}); t != nil {
 			v := p.view(t)

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,7 @@ type sim struct {
 	people []*person
 	tasks  []*simTask
 	byID   map[core.TaskID]*simTask
+	keyed  []*simKey
 	cuts   []*trouble
 	due    []*trouble
 	lives  []*lifeLog // of all lives of all hubs
@@ -48,14 +50,16 @@ type sim struct {
 	count  counts
 
 	running sync.WaitGroup // goroutines that wait for a hub in the name of somebody
+	sending atomic.Int64   // those that send a request with a key
 
 	mu    sync.Mutex
 	found []found  // tasks that were looked for
+	sent  []sent   // requests with keys that were sent
 	joins []joined // agents that have joined, or not
 }
 
 // counts tell what a schedule had in it.
-type counts struct{ Tasks, Done, Failed, Cancelled, Lost, Gaps, TakenOver, Kills, Lives, Moves, Retried, HandedOn int }
+type counts struct{ Tasks, Done, Failed, Cancelled, Lost, Gaps, TakenOver, Kills, Lives, Moves, Retried, HandedOn, Sent, Known int }
 
 // simHub is a hub, over its lives.
 type simHub struct {
@@ -77,6 +81,7 @@ type life struct {
 	part     *peer.Member
 	log      *lifeLog
 	promises *coretest.Promises
+	keys     *hub.Keys
 	node     *bus.Node
 	stopPart func()
 
@@ -222,6 +227,7 @@ func (s *sim) start(h *simHub) {
 	}
 	running.Go(func() {
 		err := l.Recover(ctx)
+		l.keys = l.NewKeys("test", hub.KeysOptions{})
 		l.mu.Lock()
 		l.ready, l.failed = err == nil, err
 		l.mu.Unlock()
@@ -313,6 +319,7 @@ func (s *sim) settle() {
 	}
 	s.takeJoined()
 	s.takeFound()
+	s.takeSent()
 }
 
 func (l *life) error() error {
