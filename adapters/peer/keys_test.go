@@ -206,6 +206,71 @@ func TestARequestWhoseHubDiesBeforeItTellsIsFoundInTheJournal(t *testing.T) {
 	}
 }
 
+// Its hub dies, and the hub that has the task cannot store it for a while.
+func TestARequestWhoseTaskIsNotStoredYetIsFoundAtItsHub(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		w.join("b", core.Card{ID: "bob"})
+		s := newSender(w)
+		w.delayWrites("b", 8*time.Second, nil)
+		first, _, err := s.once("a", "k", "why?", func() {
+			time.Sleep(100 * time.Millisecond) // the agent's hub has it
+			w.net.Kill("a")
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.want("c", "k", "why?", first)
+		w.delayWrites("b", 0, nil)
+	})
+}
+
+// A claim is made, and its acknowledgement is lost: its hub gives it up, and so does not keep the others waiting.
+func TestAClaimThatItsHubDoesNotKnowOfIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		w.join("b", core.Card{ID: "bob"})
+		s := newSender(w)
+		claimed := false
+		w.keys.After = func() error {
+			w.keys.After, claimed = nil, true
+			return errors.New("nobody says whether it is stored")
+		}
+		_, _, err := s.once("a", "k", "why?", func() { t.Error("it was acted on without a claim") })
+		if f := core.AsFault(err); f == nil || !f.Retryable || !claimed {
+			t.Errorf("got %v and a claim: %t, want a claim, and the request to be sent again", err, claimed)
+		}
+		first, known, err := s.send("b", "k", "why?")
+		if err != nil || known {
+			t.Fatalf("got known %t and %v, want a new task", known, err)
+		}
+		s.want("a", "k", "why?", first)
+	})
+}
+
+// A request is sent again and again while the store does not take its task: it opens no second one.
+func TestATaskThatTheStoreDoesNotHaveYetIsNotOpenedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		w.join("b", core.Card{ID: "bob"})
+		s := newSender(w)
+		first, _, err := s.once("a", "k", "why?", func() { w.claims.Stall(true) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []string{"a", "b"} {
+			_, _, err := s.once(at, "k", "why?", func() { t.Errorf("hub %s has acted on it again", at) })
+			if f := core.AsFault(err); f == nil || !f.Retryable {
+				t.Errorf("at hub %s: got %v, want it to be sent again", at, err)
+			}
+		}
+		w.claims.Stall(false)
+		for _, at := range []string{"a", "b"} {
+			s.want(at, "k", "why?", first)
+		}
+	})
+}
+
 // Its hub tells the others of the task, and dies before the journal or the agent's hub has it.
 func TestARequestWhoseTaskDiedWithItsHubIsActedOnAgain(t *testing.T) {
 	for _, agent := range []string{"a", "c"} {
@@ -262,6 +327,30 @@ func TestARequestWhoseHubDiesBeforeItHasATaskOpensOneElsewhere(t *testing.T) {
 		}
 		s.want("c", "k", "why?", first)
 		time.Sleep(2 * time.Minute)
+		s.want("c", "k", "why?", first)
+	})
+}
+
+// Another hub died with it, which may have had the task, too.
+func TestARequestIsActedOnAgainAfterTwoHubsHaveDied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c", "d", "e")
+		w.join("e", core.Card{ID: "bob"})
+		s := newSender(w)
+		acting := make(chan struct{})
+		go func() {
+			_, _, _ = s.keys["a"].Once(t.Context(), hub.Repeatable{Owner: "ann", Name: "k", Content: sha256.Sum256([]byte("why?"))}, func(string) (core.TaskID, error) {
+				w.net.Kill("a")
+				w.net.Kill("d")
+				close(acting)
+				return "", errors.New("the hub is dead")
+			})
+		}()
+		<-acting
+		first, known, err := s.send("b", "k", "why?")
+		if err != nil || known {
+			t.Fatalf("got known %t and %v, want a new task", known, err)
+		}
 		s.want("c", "k", "why?", first)
 	})
 }

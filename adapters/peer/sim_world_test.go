@@ -207,7 +207,7 @@ func (s *sim) start(h *simHub) {
 	}
 	l.part, err = peer.NewMember(peer.MemberOptions{
 		Settings: cluster.Settings{Index: h.index, Bus: b, Claims: s.claims.Of(h.name), Known: s.known(h)},
-		Journal:  j, Keys: s.keys.Of(h.name),
+		Journal:  j, Keys: simKeys{s.keys.Of(h.name)},
 		Dial:    func(to journal.Life) link.Conn[[]byte, []byte] { return l.node.Connect(bus.Life(to)) },
 		Deposed: func(journal.Life) { l.set(&l.deposed) },
 	})

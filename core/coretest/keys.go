@@ -3,6 +3,7 @@ package coretest
 import (
 	"context"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -13,6 +14,9 @@ import (
 type Keys struct {
 	claims *Claims
 	keep   time.Duration
+	// After is called after a write that was done, whose acknowledgement is lost if it returns an error; it
+	// may be nil.
+	After func() error
 
 	mu      sync.Mutex
 	last    uint64
@@ -76,5 +80,63 @@ func (k *keysOf) Write(ctx context.Context, name, text string, revision uint64) 
 	}
 	k.last++
 	k.entries[name] = append(all, keyEntry{text, k.last, time.Now()})
+	if k.After != nil {
+		if err := k.After(); err != nil {
+			return 0, err
+		}
+	}
 	return k.last, nil
+}
+
+// KeyStore holds a [hub.KeyStore] as several hubs use it against its contract.
+func KeyStore(t testing.TB, stores ...hub.KeyStore) {
+	t.Helper()
+	ctx := t.Context()
+	write := func(what string, s hub.KeyStore, text string, revision uint64, done bool) (next uint64) {
+		t.Helper()
+		next, err := s.Write(ctx, "k", text, revision)
+		if err != nil || (next != 0) != done {
+			t.Fatalf("%s: got revision %d, %v; want it written: %t", what, next, err, done)
+		}
+		return next
+	}
+	firsts := make(chan uint64, len(stores))
+	for _, s := range stores {
+		go func() {
+			next, err := s.Write(ctx, "k", "first", 0)
+			if err != nil {
+				t.Error(err)
+			}
+			firsts <- next
+		}()
+	}
+	var first uint64
+	for range stores {
+		if next := <-firsts; next != 0 && first != 0 {
+			t.Fatal("got two first writes done, want one")
+		} else {
+			first = max(first, next)
+		}
+	}
+	one, other := stores[0], stores[len(stores)-1]
+	second := write("the next one", other, "second", first, true)
+	write("one on the revision before", one, "late", first, false)
+	write("one on none", one, "late", 0, false)
+	for {
+		text, revision, err := one.Read(ctx, "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if revision == second && text == "second" {
+			break
+		}
+		if revision > first || revision == first && text != "first" || revision == 0 && text != "" {
+			t.Fatalf("got %q with the revision %d, want what was written with it", text, revision)
+		}
+		time.Sleep(time.Millisecond) // a replica has it later
+	}
+	write("the last one", one, "third", second, true)
+	if text, revision, err := one.Read(ctx, "other"); text != "" || revision != 0 || err != nil {
+		t.Errorf("another key: got %q, revision %d, %v; want nothing", text, revision, err)
+	}
 }
