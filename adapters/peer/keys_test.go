@@ -34,10 +34,11 @@ func (s *sender) begin(name string, m *member) {
 	s.at[name] = s.w.person(name)
 }
 
-// send sends a request for bob with a key, as long as it is refused as one to be sent again.
+// send sends a request for bob with a key, as long as it is refused as one to be sent again: for less time than the
+// store has its key.
 func (s *sender) send(at, key, content string) (id core.TaskID, known bool, err error) {
 	s.w.t.Helper()
-	for range 100 {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		id, known, err = s.once(at, key, content, func() {})
 		if f := core.AsFault(err); f == nil || !f.Retryable {
 			return id, known, err
