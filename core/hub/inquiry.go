@@ -153,6 +153,7 @@ func (h *Hub) Answer(ctx context.Context, _ string, q Inquiry) (json.RawMessage,
 func inquiries() []answerer {
 	return []answerer{
 		answersToQuestions,
+		threadInquiry(), turnsInquiry(), betweenInquiry(), unreadInquiry(), runningInquiry(),
 		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
 		commandInquiry(), recordedInquiry, adoptedInquiry, openedInquiry(),
 	}
