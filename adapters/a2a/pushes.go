@@ -6,7 +6,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // The hub where a push notification was configured posts it. Its configurations are seen and deleted
@@ -19,8 +19,8 @@ type pushID struct {
 }
 
 const (
-	pushesMatter  hub.Matter[core.TaskID, []wire.PushConfig] = wire.Dialect + ".pushes"
-	deletesMatter hub.Matter[pushID, bool]                   = wire.Dialect + ".push.delete"
+	pushesMatter  rpc.Method[core.TaskID, []wire.PushConfig] = wire.Dialect + ".pushes"
+	deletesMatter rpc.Method[pushID, bool]                   = wire.Dialect + ".push.delete"
 )
 
 // answerPushes has the server tell other hubs of the configurations that it has.

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // A peer may come to several hubs of a cluster. What waits for it is fetched by the hub that it
@@ -26,10 +27,10 @@ type pendingForm struct {
 // A hub that a peer comes to asks the others what waits there for the peer, and then says that it
 // has it: so a hub that dies between the two loses nothing.
 const (
-	pendingMatter hub.Matter[core.AgentID, []pendingForm] = Dialect + ".pending"
-	fetchedMatter hub.Matter[fetched, bool]               = Dialect + ".fetched"
-	callerMatter  hub.Matter[core.AgentID, bool]          = Dialect + ".caller"
-	waitsMatter   hub.Matter[core.AgentID, bool]          = Dialect + ".waits"
+	pendingMatter rpc.Method[core.AgentID, []pendingForm] = Dialect + ".pending"
+	fetchedMatter rpc.Method[fetched, bool]               = Dialect + ".fetched"
+	callerMatter  rpc.Method[core.AgentID, bool]          = Dialect + ".caller"
+	waitsMatter   rpc.Method[core.AgentID, bool]          = Dialect + ".waits"
 )
 
 // fetched says which results a hub does not have to keep any more.

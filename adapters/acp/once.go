@@ -42,7 +42,7 @@ func (s *session) opens(e wire.Envelope) bool {
 
 // lineUp puts an envelope in the line, if it has to wait. A peer that sends too many gets an error.
 func (s *session) lineUp(ctx context.Context, e wire.Envelope) (waits bool, err error) {
-	if s.mayWait || !s.hub.Clustered() {
+	if s.mayWait || !s.hub.RPC().HasPeers() {
 		return false, nil
 	}
 	opens := s.opens(e)

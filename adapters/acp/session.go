@@ -168,7 +168,7 @@ func (s *session) welcome(ctx context.Context) error {
 func (s *session) takeOver(ctx context.Context) {
 	s.self.Resubscribe()
 	s.inherit(s.pending)
-	if s.hub.Clustered() {
+	if s.hub.RPC().HasPeers() {
 		s.goAsync(ctx, s.fetchPending)
 	}
 }
@@ -330,7 +330,7 @@ func (s *session) handOver(due []pendingResult) {
 			}
 		}
 		if successor == nil {
-			if s.hub.Clustered() {
+			if s.hub.RPC().HasPeers() {
 				_, _ = waitsMatter.AskAll(context.Background(), s.hub, s.principal, s.peer.id) // one that is missing asks when the peer comes
 			}
 			return

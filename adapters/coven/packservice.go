@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/tool"
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
@@ -81,8 +82,8 @@ type packResult struct {
 
 // executionMatter asks whether a hub has given an execution to a pack, resultMatter answers it there.
 const (
-	executionMatter hub.Matter[string, bool]     = "coven.execution"
-	resultMatter    hub.Matter[packResult, bool] = "coven.tool_result"
+	executionMatter rpc.Method[string, bool]     = "coven.execution"
+	resultMatter    rpc.Method[packResult, bool] = "coven.tool_result"
 )
 
 // answer answers a call of a pack whose stream is at this hub; known is false if there is none.

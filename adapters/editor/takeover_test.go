@@ -15,7 +15,7 @@ func TestATurnGoesOnWhereAnotherHubGoesOnWithItsTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other, opts := coretest.NewOtherHub(t, hub.Options{ID: "hub1"})
 		s := &setup{T: t, hub: coretest.NewHub(t, opts)}
-		other.Join(s.hub, core.Card{ID: "far", Features: core.FeatureStreaming})
+		other.Join(core.Card{ID: "far", Features: core.FeatureStreaming})
 		c, session := s.begun(editor.Options{Agent: core.ToAgent("far")}, none)
 		c.prompt(2, session, "one")
 		task := other.Task()

@@ -22,10 +22,10 @@ const homeLetters = 2
 // newName returns a name that nobody can guess. In a cluster it begins with the index of this hub.
 func (s *Server) newName() string {
 	name := rand.Text()
-	if !s.hub.Clustered() {
+	if !s.hub.RPC().HasPeers() {
 		return name
 	}
-	return letters(s.hub.Index()) + name[homeLetters:]
+	return letters(s.hub.RPC().Index()) + name[homeLetters:]
 }
 
 // letters returns the letters for an index, of which there are 1024.
@@ -40,7 +40,7 @@ func (s *Server) homeOf(name string) (hub string, ok bool) {
 	if !ok || s.opts.Forward == nil {
 		return "", false
 	}
-	return s.hub.HubAt(index)
+	return s.hub.RPC().At(index)
 }
 
 // indexIn returns the index that a name begins with.
@@ -79,7 +79,7 @@ func (s *Server) passOn(w http.ResponseWriter, r *http.Request, h *holder, m jso
 	}
 	hub, ok := s.homeOf(r.Header.Get(wire.HeaderSession))
 	if state, _ := m.Params.Get("requestState").Text(); !ok && m.Method == wire.MethodCallTool && state != "" {
-		hub, ok = s.hub.HubAt(peek(state).Hub)
+		hub, ok = s.hub.RPC().At(peek(state).Hub)
 	}
 	if !ok {
 		return false

@@ -36,7 +36,7 @@ func (s sealed) until() time.Time { return time.Unix(s.Until, 0) }
 
 // sealState returns the state for a call, opaque to the client.
 func (s *Server) sealState(q *request, p callParams, run string, round int, until time.Time) string {
-	return s.seal.state(sealed{Run: run, Round: round, Principal: q.principal().ID, Call: digest(p), Until: until.Unix(), Hub: s.hub.Index()})
+	return s.seal.state(sealed{Run: run, Round: round, Principal: q.principal().ID, Call: digest(p), Until: until.Unix(), Hub: s.hub.RPC().Index()})
 }
 
 // unseal returns the state that a repeated call carries. It refuses one that was altered, has

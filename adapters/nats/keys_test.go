@@ -5,7 +5,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/core/coretest"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/cluster/remote"
 )
 
 func TestKeysAreWrittenOnceAtARevision(t *testing.T) {
@@ -23,7 +23,7 @@ func TestKeysOfAnExternalClusterAreWrittenOnceAtARevision(t *testing.T) {
 
 func checkKeys(t *testing.T, hubs []*nats.Journal) {
 	t.Helper()
-	var stores []hub.KeyStore
+	var stores []remote.KeyStore
 	for _, j := range hubs {
 		stores = append(stores, j.Keys())
 	}

@@ -425,7 +425,7 @@ func TestTheTasksOfAnotherHubAreNotToldHere(t *testing.T) {
 		other, o = coretest.NewOtherHub(t, o)
 		return o
 	}, notify.Webhook{URL: r.url, On: []string{notify.Waiting, notify.Ended, notify.Failed}})
-	other.Join(b.hub, core.Card{ID: "far"})
+	other.Join(core.Card{ID: "far"})
 	asked, err := b.user.Open(core.Request{To: core.ToAgent("far"), Content: "go"}, hub.OpenOptions{Unwatched: true})
 	if err != nil {
 		t.Fatal(err)

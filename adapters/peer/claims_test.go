@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/cluster/remote"
 	"github.com/dragoman-hub/dragoman/core/coretest"
-	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
@@ -24,7 +24,7 @@ func TestAHandoverOfALifeThatIsOverDoesNotTakeThePlaceOfTheClaim(t *testing.T) {
 		assigned(t, bob)
 		cid := w.join("c", thinker("cid"))
 		time.Sleep(time.Second)
-		late := hub.Handover{From: asked.From(), Opener: "b"}
+		late := remote.Transfer{From: asked.From(), Opener: "b"}
 		said := asked.Log()
 		for e := range said.All() {
 			late.Events = append(late.Events, e)
@@ -43,8 +43,7 @@ func TestAHandoverOfALifeThatIsOverDoesNotTakeThePlaceOfTheClaim(t *testing.T) {
 		w.net.Kill("b")
 		w.hubs["b"].stopped.Store(true)
 		w.until("c claims the task", claims.Load)
-		b := w.hubs["c"].Connect(hub.Identity{Principal: core.Principal{ID: "hub b", Operator: true, Component: true}, Keep: true, Checked: true, Hub: "b"})
-		b.Accept(late)
+		w.hubs["c"].others.Accept("b", late)
 		answers(t, cid, "because")
 		w.wentOn(asked.ID())
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/peer"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/cluster/remote"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -47,6 +48,7 @@ type world struct {
 type member struct {
 	*hub.Hub
 	part    *peer.Member
+	others  *remote.Hubs
 	deposed chan journal.Life
 	stopped atomic.Bool // it is not asked any more
 	stop    func()
@@ -121,6 +123,7 @@ func (w *world) start(name string, index int) *member {
 		w.options(name, &opts)
 	}
 	m.part.Configure(&opts)
+	m.others = opts.Remote.(*remote.Hubs)
 	m.Hub = hub.New(opts)
 	if err := m.Recover(context.Background()); err != nil {
 		w.t.Fatal(err)
@@ -383,7 +386,7 @@ func TestWhatIsOpenedAtAHubThatIsStoppingFails(t *testing.T) {
 		if err := w.hubs["b"].Close(ctx, "an upgrade"); err != nil {
 			t.Fatal(err)
 		}
-		w.hubs["a"].HubUp("b", 1) // as for a hub that has not heard of it
+		w.hubs["a"].others.HubUp("b", 1) // as for a hub that has not heard of it
 		ann := w.person("a")
 		asked := ask(t, ann, core.ToAgent("bob")) // who has not left yet
 		w.hubs["b"].stop()

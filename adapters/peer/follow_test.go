@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -40,12 +39,10 @@ func (j *waitingJournal) Read(ctx context.Context, id core.TaskID, after uint64,
 func TestAHubMayAskForAsManyTasksAsItHas(t *testing.T) {
 	const many = 6000
 	read := make(chan struct{})
-	opts := hub.Options{Peers: &peer.Peers{}, Journal: &waitingJournal{journal.NewMemory(journal.Retention{}), read}}
-	peers := opts.Peers.(*peer.Peers)
-	a := coretest.NewHub(t, opts)
-	a.HubUp("b", 1)
+	a := newNode(t, "a", 0, hub.Options{Journal: &waitingJournal{journal.NewMemory(journal.Retention{}), read}}, nil)
+	a.hubs.HubUp("b", 1)
 	one, other := coretest.Pipe[[]byte, []byte](1000)
-	b := peers.Add(a, peer.Options{Name: "b", Log: slog.New(slog.DiscardHandler)})
+	b := a.add(peer.Options{Name: "b"})
 	defer b.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -84,12 +81,10 @@ func TestAHubMayAskForAsManyTasksAsItHas(t *testing.T) {
 // A hub may ask again for what comes already: it was told of the task and dropped it, or two of its
 // readers came at one moment.
 func TestAHubThatAsksAgainForATaskGetsItAgain(t *testing.T) {
-	opts := hub.Options{Peers: &peer.Peers{}}
-	peers := opts.Peers.(*peer.Peers)
-	a := coretest.NewHub(t, opts)
-	a.HubUp("b", 1)
+	a := newNode(t, "a", 0, hub.Options{}, nil)
+	a.hubs.HubUp("b", 1)
 	one, other := coretest.Pipe[[]byte, []byte](1000)
-	b := peers.Add(a, peer.Options{Name: "b", Log: slog.New(slog.DiscardHandler)})
+	b := a.add(peer.Options{Name: "b"})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -131,11 +126,10 @@ func TestATaskThatItsMakerCannotBeAskedForIsUnknown(t *testing.T) {
 		core.CodeUnsupported: core.CodeUnknownTask, core.CodeInternal: core.CodeUnknownTask,
 	} {
 		t.Run(string(said), func(t *testing.T) {
-			peers, life := &peer.Peers{}, coretest.NewSharedMemory(journal.Retention{}).Open("a")
-			a := coretest.NewHub(t, hub.Options{Peers: peers, Journal: life, Shared: life})
-			a.HubUp("b", 1)
+			a := newSharing(t, "a", coretest.NewSharedMemory(journal.Retention{}).Open("a"))
+			a.hubs.HubUp("b", 1)
 			one, other := coretest.Pipe[[]byte, []byte](1000)
-			b := peers.Add(a, peer.Options{Name: "b", Log: slog.New(slog.DiscardHandler)})
+			b := a.add(peer.Options{Name: "b"})
 			defer b.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			var running sync.WaitGroup

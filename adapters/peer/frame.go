@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/cluster/remote"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -34,8 +35,8 @@ const (
 	letterDo   = 'd' // a call
 	letterNews = 'n' // news
 
-	letterHand    = 'm' // a handover
-	letterTaken   = 't' // a move of a task that was handed over
+	letterHand    = 'm' // a transfer
+	letterTaken   = 't' // the record of a transfer
 	letterRefused = 'r' // the same
 	letterKept    = 'k' // the same, of one that was taken
 	letterLeave   = 'v' // the id of a task that is followed no more
@@ -65,7 +66,7 @@ type opening struct {
 	Private bool       `json:"private,omitempty"`
 }
 
-type handover struct {
+type transfer struct {
 	Events []core.Event   `json:"events"`
 	Stored uint64         `json:"stored,omitempty"`
 	From   hub.Caller     `json:"from"`
@@ -91,8 +92,8 @@ func encodeOpening(o hub.Opening) ([]byte, error) {
 	return encode(letterOpen, opening{o.Opened, hub.CallerOf(o.From), o.Keep, o.Private})
 }
 
-func encodeHandover(o hub.Handover) ([]byte, error) {
-	return encode(letterHand, handover{o.Events, o.Stored, hub.CallerOf(o.From), o.Keep, o.Opener, o.Tried})
+func encodeTransfer(o remote.Transfer) ([]byte, error) {
+	return encode(letterHand, transfer{o.Events, o.Stored, hub.CallerOf(o.From), o.Keep, o.Opener, o.Tried})
 }
 
 func encodeCall(c core.Call) ([]byte, error) {
@@ -105,10 +106,10 @@ func decodeOpening(b []byte) (hub.Opening, error) {
 	return hub.Opening{Opened: o.Opened, From: o.From.Known(), Keep: o.Keep, Private: o.Private}, err
 }
 
-func decodeHandover(b []byte) (hub.Handover, error) {
-	var o handover
+func decodeTransfer(b []byte) (remote.Transfer, error) {
+	var o transfer
 	err := json.Unmarshal(b, &o)
-	return hub.Handover{Events: o.Events, Stored: o.Stored, From: o.From.Known(), Keep: o.Keep, Opener: o.Opener, Tried: o.Tried}, err
+	return remote.Transfer{Events: o.Events, Stored: o.Stored, From: o.From.Known(), Keep: o.Keep, Opener: o.Opener, Tried: o.Tried}, err
 }
 
 func decodeCall(b []byte) (core.Call, error) {
@@ -126,20 +127,20 @@ var errNoCommand = errors.New("a call without a command")
 // idBytes is the length of the id of a task.
 const idBytes = 36
 
-// encodeMove returns a letter about a move: the id of the task, and the number of the record.
-func encodeMove(kind byte, m hub.Move) []byte {
+// encodeRecord returns a letter about a move: the id of the task, and the number of the record.
+func encodeRecord(kind byte, m remote.Record) []byte {
 	return binary.AppendUvarint(append([]byte{kind}, m.Task...), m.Seq)
 }
 
-func decodeMove(b []byte) (hub.Move, error) {
+func decodeRecord(b []byte) (remote.Record, error) {
 	if len(b) <= idBytes {
-		return hub.Move{}, errMove
+		return remote.Record{}, errMove
 	}
 	seq, n := binary.Uvarint(b[idBytes:])
 	if n != len(b)-idBytes {
-		return hub.Move{}, errMove
+		return remote.Record{}, errMove
 	}
-	return hub.Move{Task: core.TaskID(b[:idBytes]), Seq: seq}, nil
+	return remote.Record{Task: core.TaskID(b[:idBytes]), Seq: seq}, nil
 }
 
 var errMove = errors.New("a move that is not the id of a task and a number")

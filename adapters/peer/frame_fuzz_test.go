@@ -1,7 +1,6 @@
 package peer_test
 
 import (
-	"log/slog"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/peer"
@@ -19,10 +18,10 @@ func FuzzFrame(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	a := connected(f, "a")["a"]
-	a.HubUp("b", 1)
+	a.hubs.HubUp("b", 1)
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		one, other := coretest.Pipe[[]byte, []byte](10)
-		b := a.peers.Add(a.Hub, peer.Options{Name: "b", Log: slog.New(slog.DiscardHandler)})
+		b := a.add(peer.Options{Name: "b"})
 		defer b.Close()
 		if err := other.Send(t.Context(), frame); err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // Bounds of what hubs ask each other.
@@ -59,8 +60,8 @@ func (i *inquiries) fail(why *core.Fault) {
 
 // ask asks the other hub, and waits for what it says. While there is no connection it waits for the
 // next one; an inquiry whose connection ends is not repeated, for it may have been answered.
-func (o *Peer) ask(ctx context.Context, q hub.Inquiry) (json.RawMessage, error) {
-	form := inquiry{By: hub.CallerOf(q.By), Inquiry: q}
+func (o *Peer) ask(ctx context.Context, q rpc.Request) (json.RawMessage, error) {
+	form := inquiry{By: hub.CallerOf(q.By), Request: q}
 	if until, ok := ctx.Deadline(); ok {
 		form.Within = time.Until(until)
 	}
@@ -93,7 +94,7 @@ func (o *Peer) ask(ctx context.Context, q hub.Inquiry) (json.RawMessage, error) 
 type asked struct {
 	number uint64
 	until  time.Time // then nobody waits for the answer any more
-	hub.Inquiry
+	rpc.Request
 }
 
 var errNumber = errors.New("an inquiry or an answer without a number")
@@ -108,9 +109,9 @@ func (c *connection) inquired(body []byte) error {
 	if err := json.Unmarshal(body[size:], &q); err != nil {
 		return err
 	}
-	q.Inquiry.By = q.By.Known()
+	q.Request.By = q.By.Known()
 	select {
-	case c.inquiries <- asked{number, time.Now().Add(min(cmp.Or(q.Within, answerTime), answerTime)), q.Inquiry}:
+	case c.inquiries <- asked{number, time.Now().Add(min(cmp.Or(q.Within, answerTime), answerTime)), q.Request}:
 		return nil
 	default:
 		busy := core.NewFault(core.CodeOverloaded, "more than %d inquiries wait: ask again in a moment", mostInquiries)
@@ -145,7 +146,7 @@ func (c *connection) answer(ctx context.Context) {
 func (c *connection) answerTo(ctx context.Context, q asked) answered {
 	ctx, cancel := context.WithDeadline(ctx, q.until)
 	defer cancel()
-	value, err := c.hub.Answer(ctx, c.opts.Name, q.Inquiry)
+	value, err := c.hub.RPC().Answer(ctx, q.Request)
 	if err != nil {
 		return answered{Fault: core.AsFault(err)}
 	}
@@ -173,7 +174,7 @@ type inquiry struct {
 	By hub.Caller `json:"by"`
 	// Within is how long who asks waits; zero if that has no limit.
 	Within time.Duration `json:"within,omitzero"`
-	hub.Inquiry
+	rpc.Request
 }
 
 func encodeAnswer(number uint64, a answered) ([]byte, error) {

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 func TestAnInquiryThatNobodyWaitsForIsGivenUp(t *testing.T) {
 	all := connected(t, "a", "b")
-	slow, quick := hub.Matter[string, bool]("test.slow"), hub.Matter[string, bool]("test.quick")
+	slow, quick := rpc.Method[string, bool]("test.slow"), rpc.Method[string, bool]("test.quick")
 	slow.Answer(all["b"].Hub, func(ctx context.Context, _ core.Principal, _ string) (bool, error) {
 		<-ctx.Done()
 		return false, ctx.Err()

@@ -14,9 +14,12 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/peer"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/cluster/remote"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/roster"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -25,8 +28,36 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // node is a hub of a cluster in a test.
 type node struct {
 	*hub.Hub
+	hubs  *remote.Hubs
 	name  string
 	peers *peer.Peers
+}
+
+// newNode starts a hub that reaches others by what links returns.
+func newNode(t testing.TB, name string, index int, opts hub.Options, links func(remote.Links) remote.Links) *node {
+	n := &node{name: name, peers: &peer.Peers{}}
+	var over remote.Links = n.peers
+	if links != nil {
+		over = links(over)
+	}
+	n.hubs = remote.New(remote.Options{Links: over, Name: name, Index: index})
+	opts.Remote, opts.Node = n.hubs, n.hubs.RPC()
+	n.Hub = coretest.NewHub(t, opts)
+	return n
+}
+
+// newSharing starts a hub with a part of a journal that others can read.
+func newSharing(t testing.TB, name string, life journal.Shared) *node {
+	n := &node{name: name, peers: &peer.Peers{}}
+	n.hubs = remote.New(remote.Options{Links: n.peers, Name: name, Shared: life})
+	n.Hub = coretest.NewHub(t, hub.Options{Remote: n.hubs, Node: n.hubs.RPC(), Journal: n.hubs.Journal()})
+	return n
+}
+
+// add makes a life of another hub known.
+func (n *node) add(o peer.Options) *peer.Peer {
+	o.Log = slog.New(slog.DiscardHandler)
+	return n.peers.Add(n.Hub, n.hubs, o)
 }
 
 // connected starts hubs of these names, each connected to all others.
@@ -48,13 +79,17 @@ func connectedUntil(t testing.TB, names ...string) (_ map[string]*node, cut func
 // connectedWith is connectedUntil for hubs with options.
 func connectedWith(t testing.TB, options func(hub string, o *hub.Options), names ...string) (_ map[string]*node, cut func()) {
 	t.Helper()
+	return connectedOver(t, options, func(_ string, l remote.Links) remote.Links { return l }, names...)
+}
+
+// connectedOver is connectedWith for hubs that reach others by what links returns.
+func connectedOver(t testing.TB, options func(hub string, o *hub.Options), links func(hub string, l remote.Links) remote.Links, names ...string) (_ map[string]*node, cut func()) {
+	t.Helper()
 	all := map[string]*node{}
 	for i, name := range names {
-		n := &node{name: name, peers: &peer.Peers{}}
-		opts := hub.Options{Peers: n.peers, Index: i}
+		var opts hub.Options
 		options(name, &opts)
-		n.Hub = coretest.NewHub(t, opts)
-		all[name] = n
+		all[name] = newNode(t, name, i, opts, func(l remote.Links) remote.Links { return links(name, l) })
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var serving sync.WaitGroup
@@ -66,11 +101,9 @@ func connectedWith(t testing.TB, options func(hub string, o *hub.Options), names
 	for i, a := range names {
 		for k, b := range names[i+1:] {
 			one, other := coretest.Pipe[[]byte, []byte](1000)
-			log := slog.New(slog.DiscardHandler)
-			there := all[a].peers.Add(all[a].Hub, peer.Options{Name: b, Log: log})
-			back := all[b].peers.Add(all[b].Hub, peer.Options{Name: a, Log: log})
-			all[a].HubUp(b, i+1+k)
-			all[b].HubUp(a, i)
+			there, back := all[a].add(peer.Options{Name: b}), all[b].add(peer.Options{Name: a})
+			all[a].hubs.HubUp(b, i+1+k)
+			all[b].hubs.HubUp(a, i)
 			serving.Go(func() { there.Run(ctx, one); there.Close() })
 			serving.Go(func() { back.Run(ctx, other); back.Close() })
 		}
@@ -87,7 +120,7 @@ func connectedWith(t testing.TB, options func(hub string, o *hub.Options), names
 func meet(t testing.TB, n *node, other string) {
 	t.Helper()
 	for n.name != other {
-		_, err := n.peers.Ask(t.Context(), other, hub.Inquiry{What: "nothing"})
+		_, err := n.peers.Ask(t.Context(), other, rpc.Request{What: "nothing"})
 		if core.AsFault(err).Code == core.CodeUnsupported {
 			return
 		}
@@ -105,7 +138,7 @@ func (n *node) join(t testing.TB, all map[string]*node, card core.Card) *hub.Ses
 	}
 	for _, o := range all {
 		if o != n {
-			o.AgentUp(hub.RemoteAgent{Hub: n.name, Entry: roster.Entry{Card: card, Since: time.Now()}, Principal: p})
+			o.hubs.AgentUp(n.name, roster.Entry{Card: card, Since: time.Now()}, p)
 		}
 	}
 	return s

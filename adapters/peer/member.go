@@ -3,11 +3,13 @@ package peer
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/cluster/remote"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -21,7 +23,7 @@ type MemberOptions struct {
 	cluster.Settings
 	Journal journal.Shared
 	// Keys has the keys of requests for all hubs.
-	Keys hub.KeyStore
+	Keys remote.KeyStore
 	// Dial returns the connection to a life of another hub. Both hubs call it.
 	Dial func(journal.Life) link.Conn[[]byte, []byte]
 	// Deposed is called once when another hub has taken over the life of this one. The other hubs
@@ -41,6 +43,7 @@ type Member struct {
 	cluster *cluster.Cluster
 	peers   Peers
 	hub     *hub.Hub
+	hubs    *remote.Hubs
 	deposed func(by journal.Life)
 
 	ctx     context.Context //nolint:containedctx // that of Run
@@ -66,13 +69,31 @@ func NewMember(o MemberOptions) (*Member, error) {
 	o.Callbacks = cluster.Callbacks{
 		HubUp: m.hubUp, HubChanged: m.hubChanged, HubGone: m.hubGone,
 		AgentUp: m.agentUp, AgentChanged: m.agentUp,
-		AgentDown: func(of journal.Life, id core.AgentID) { m.hub.AgentDown(of.Hub, id) },
-		TakeOver:  m.takeOver, TakenOver: func(of, _ journal.Life) { m.hub.Settled(of.Hub) }, Deposed: m.deposed,
-		Release: func(r cluster.Release) { m.running.Go(func() { m.hub.Release(m.ctx, r) }) },
+		AgentDown: func(of journal.Life, id core.AgentID) { m.hubs.AgentDown(of.Hub, id) },
+		TakeOver:  m.takeOver, TakenOver: func(of, _ journal.Life) { m.hubs.TakenOver(of.Hub) }, Deposed: m.deposed,
+		Release: func(r cluster.Release) { m.running.Go(func() { m.hubs.Release(m.ctx, r) }) },
 	}
 	var err error
-	m.cluster, err = cluster.New(o.Settings)
-	return m, err
+	if m.cluster, err = cluster.New(o.Settings); err != nil {
+		return nil, err
+	}
+	m.hubs = remote.New(remote.Options{Links: &m.peers, Name: o.Life.Hub, Index: o.Index, Shared: o.Journal, Cluster: m.cluster, Keys: o.Keys, Log: o.Log})
+	return m, nil
+}
+
+// open says which other hubs take something new; "" if there are none.
+func (m *Member) open() string {
+	var others []string
+	for _, o := range m.cluster.Open() {
+		if o.Address != "" {
+			o.Name += " at " + o.Address
+		}
+		others = append(others, o.Name)
+	}
+	if others == nil {
+		return ""
+	}
+	return "go to hub " + strings.Join(others, ", or to hub ")
 }
 
 // Cluster returns what the hub knows of the others.
@@ -80,8 +101,8 @@ func (m *Member) Cluster() *cluster.Cluster { return m.cluster }
 
 // Configure sets what the engine needs for the cluster. Ends are shown only once they are stored.
 func (m *Member) Configure(o *hub.Options) {
-	o.Peers, o.Cluster, o.Index, o.Name = &m.peers, m.cluster, m.opts.Index, m.opts.Journal.Life().Hub
-	o.Journal, o.Shared, o.Keys = m.opts.Journal, m.opts.Journal, m.opts.Keys
+	o.Remote, o.Requests, o.Node, o.Journal = m.hubs, m.hubs, m.hubs.RPC(), m.hubs.Journal()
+	o.OnDrain, o.Open = func() { m.cluster.SetDraining(true) }, m.open
 	o.Limits.JournalLag = -1
 }
 
@@ -110,8 +131,8 @@ func (m *Member) hubUp(h cluster.Hub) {
 	m.mu.Lock()
 	m.conns[life] = cancel
 	m.mu.Unlock()
-	o := m.peers.Add(m.hub, Options{Name: h.Name, Epoch: h.Epoch, Version: m.opts.Version, Log: m.opts.Log})
-	m.hub.HubUp(h.Name, h.Index) // it tells the other hub things
+	o := m.peers.Add(m.hub, m.hubs, Options{Name: h.Name, Epoch: h.Epoch, Version: m.opts.Version, Log: m.opts.Log})
+	m.hubs.HubUp(h.Name, h.Index) // it tells the other hub things
 	m.hubChanged(h)
 	conn := m.opts.Dial(life)
 	m.running.Go(func() {
@@ -143,9 +164,9 @@ func (m *Member) hubUp(h cluster.Hub) {
 
 // hubChanged tells the engine that a hub takes nothing new, or is not heard.
 func (m *Member) hubChanged(h cluster.Hub) {
-	m.hub.HubHeard(h.Name, h.State != cluster.Suspect)
+	m.hubs.HubHeard(h.Name, h.State != cluster.Suspect)
 	if h.State == cluster.Draining {
-		m.hub.HubDraining(h.Name)
+		m.hubs.HubDraining(h.Name)
 	}
 }
 
@@ -162,21 +183,18 @@ func (m *Member) hubGone(life journal.Life) {
 	if cancel != nil {
 		cancel()
 	}
-	m.hub.HubGone(life.Hub)
+	m.hubs.HubGone(life.Hub)
 	if m.opts.HubGone != nil {
 		m.running.Go(func() { m.opts.HubGone(m.ctx, life.Hub) })
 	}
 }
 
 func (m *Member) agentUp(of journal.Life, e cluster.Entry) {
-	m.hub.AgentUp(hub.RemoteAgent{
-		Hub: of.Hub, Principal: e.Principal,
-		Entry: roster.Entry{
-			Card: e.Card, Since: e.Since, OnlyByID: e.OnlyByID, Child: e.Child, Reported: e.Load.Reported,
-			MinHops: e.Load.MinHops, HopsUntil: e.Load.HopsUntil,
-			Load: core.Load{Active: e.Load.Active, Queued: e.Load.Queued},
-		},
-	})
+	m.hubs.AgentUp(of.Hub, roster.Entry{
+		Card: e.Card, Since: e.Since, OnlyByID: e.OnlyByID, Child: e.Child, Reported: e.Load.Reported,
+		MinHops: e.Load.MinHops, HopsUntil: e.Load.HopsUntil,
+		Load: core.Load{Active: e.Load.Active, Queued: e.Load.Queued},
+	}, e.Principal)
 }
 
 // takeOver takes over the life of a hub that is gone, and ends its tasks. Those that move here do so
@@ -186,7 +204,7 @@ func (m *Member) takeOver(ctx context.Context, of journal.Life) error {
 	if err != nil {
 		return err
 	}
-	rest, err := m.hub.Inherit(ctx, estate)
+	rest, err := m.hubs.TakeOver(ctx, estate)
 	if rest != nil {
 		m.running.Go(func() { rest(m.ctx) })
 	}

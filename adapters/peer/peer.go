@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/cluster/remote"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -30,6 +31,7 @@ type Options struct {
 type Peer struct {
 	peers   *Peers
 	hub     *hub.Hub
+	hubs    *remote.Hubs
 	opts    Options
 	session *hub.Session // does what the other hub asks
 
@@ -45,9 +47,9 @@ type Peer struct {
 // Add makes a life of another hub known: from now on commands to it are kept until they arrive. The
 // caller calls Run, and in the end Close. It replaces an earlier Peer of the name, which is closed if it
 // is of the same life.
-func (p *Peers) Add(h *hub.Hub, opts Options) *Peer {
+func (p *Peers) Add(h *hub.Hub, hubs *remote.Hubs, opts Options) *Peer {
 	o := &Peer{
-		peers: p, hub: h, opts: opts, mail: &mail{}, changed: make(chan struct{}),
+		peers: p, hub: h, hubs: hubs, opts: opts, mail: &mail{}, changed: make(chan struct{}),
 		session: h.Connect(hub.Identity{
 			Principal: core.Principal{ID: core.PartPrefix + opts.Name, Dialect: Dialect, Operator: true, Component: true},
 			Dialect:   Dialect, Checked: true, Hub: opts.Name,
@@ -134,7 +136,7 @@ func (o *Peer) greeted(c *connection, got uint64) {
 	o.conn, o.hopeless = c, nil
 	o.change()
 	o.mu.Unlock()
-	o.hub.Connected(o.opts.Name)
+	o.hubs.Connected(o.opts.Name)
 }
 
 // lost stops to use a connection that has ended.
@@ -196,7 +198,7 @@ func (o *Peer) send(letter []byte) error {
 }
 
 // follow asks for the events of a task after a cursor. Without a connection it does nothing: the hub
-// asks again once there is one, see [hub.Hub.Connected].
+// asks again once there is one, see [remote.Hubs.Connected].
 func (o *Peer) follow(id core.TaskID, after core.Cursor) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -26,7 +25,7 @@ func TestAnAgentOfAnotherHubAnswers(t *testing.T) {
 	bob := all["b"].join(t, all, core.Card{ID: "bob"})
 	ann := all["a"].person("ann")
 	asked := ask(t, ann, core.ToAgent("bob"))
-	if task.OwnerOf(asked.ID()) != 1 || !asked.IsMirror() {
+	if task.OwnerOf(asked.ID()) != 1 || !asked.IsRemote() {
 		t.Errorf("got the task %s of hub %d, want one of the agent's hub", asked.ID(), task.OwnerOf(asked.ID()))
 	}
 	held := assigned(t, bob)
@@ -39,7 +38,7 @@ func TestAnAgentOfAnotherHubAnswers(t *testing.T) {
 	if got := until(t, ann, asked.ID(), core.KindDone); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if held.ID() != asked.ID() || held.From().ID != "ann" || held.IsMirror() {
+	if held.ID() != asked.ID() || held.From().ID != "ann" || held.IsRemote() {
 		t.Errorf("the agent got task %s from %s, want %s from ann", held.ID(), held.From().ID, asked.ID())
 	}
 	mine, theirs := asked.Events(), held.Events()
@@ -140,8 +139,8 @@ func TestOfEqualAgentsThatOfTheOwnHubIsAskedFirst(t *testing.T) {
 	ann := all["a"].person("ann")
 	to := core.ToCapability("think")
 	one, two := ask(t, ann, to), ask(t, ann, to)
-	if one.IsMirror() || !two.IsMirror() {
-		t.Errorf("got the first task at another hub: %v, the second: %v, want the second alone", one.IsMirror(), two.IsMirror())
+	if one.IsRemote() || !two.IsRemote() {
+		t.Errorf("got the first task at another hub: %v, the second: %v, want the second alone", one.IsRemote(), two.IsRemote())
 	}
 	assigned(t, near)
 	assigned(t, far)
@@ -164,17 +163,15 @@ func newRelinked(t *testing.T) *relinked {
 func newRelinkedWith(t *testing.T, ofB hub.Options) *relinked {
 	r := &relinked{T: t, end: func() {}}
 	for i, n := range []**node{&r.a, &r.b} {
-		one := &node{name: string(rune('a' + i)), peers: &peer.Peers{}}
+		name := string(rune('a' + i))
 		var opts hub.Options
-		if one.name == "b" {
+		if name == "b" {
 			opts = ofB
 		}
-		opts.Peers, opts.Index = one.peers, i
-		one.Hub = coretest.NewHub(t, opts)
-		*n = one
+		*n = newNode(t, name, i, opts, nil)
 	}
-	r.a.HubUp("b", 1)
-	r.b.HubUp("a", 0)
+	r.a.hubs.HubUp("b", 1)
+	r.b.hubs.HubUp("a", 0)
 	r.meet()
 	t.Cleanup(func() {
 		r.end()
@@ -186,10 +183,9 @@ func newRelinkedWith(t *testing.T, ofB hub.Options) *relinked {
 
 // meet begins a life of each hub, as the other one sees it.
 func (r *relinked) meet() {
-	log := slog.New(slog.DiscardHandler)
 	r.life++
-	r.there = r.a.peers.Add(r.a.Hub, peer.Options{Name: "b", Epoch: r.life, Log: log})
-	r.back = r.b.peers.Add(r.b.Hub, peer.Options{Name: "a", Epoch: r.life, Log: log})
+	r.there = r.a.add(peer.Options{Name: "b", Epoch: r.life})
+	r.back = r.b.add(peer.Options{Name: "a", Epoch: r.life})
 }
 
 // link connects a to b, and b to a.
@@ -342,8 +338,8 @@ func TestNobodyWaitsForATaskOfAHubThatIsGone(t *testing.T) {
 		got <- err
 	}
 	go read()
-	for r.b.HubGone("a"); len(got) == 0; runtime.Gosched() { // it may not wait yet
-		r.a.HubGone("b")
+	for r.b.hubs.HubGone("a"); len(got) == 0; runtime.Gosched() { // it may not wait yet
+		r.a.hubs.HubGone("b")
 	}
 	if err := <-got; core.AsFault(err).Code != core.CodeUnreachable {
 		t.Errorf("got %v, want unreachable", err)
@@ -353,7 +349,7 @@ func TestNobodyWaitsForATaskOfAHubThatIsGone(t *testing.T) {
 	if err := <-got; core.AsFault(err).Code != core.CodeUnreachable || time.Since(began) >= patience {
 		t.Errorf("once the hub is gone: got %v after %s, want unreachable at once", err, time.Since(began))
 	}
-	r.a.HubUp("b", 1)
+	r.a.hubs.HubUp("b", 1)
 	r.link()
 	read()
 	if err := <-got; core.AsFault(err).Code != core.CodeUnknownTask {

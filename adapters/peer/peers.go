@@ -6,7 +6,9 @@ import (
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/cluster/remote"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // Peers are the other hubs of a cluster, by name. The zero Peers have none. They are safe for
@@ -17,52 +19,52 @@ type Peers struct {
 	last map[string]*Peer // the last one of each name, which may be closed
 }
 
-var _ hub.Peers = (*Peers)(nil)
+var _ remote.Links = (*Peers)(nil)
 
-// Open implements [hub.Peers].
+// Open implements [remote.Links].
 func (p *Peers) Open(to string, o hub.Opening) error {
 	letter, err := encodeOpening(o)
 	return p.send(to, letter, err)
 }
 
-// Do implements [hub.Peers].
+// Do implements [remote.Links].
 func (p *Peers) Do(to string, c core.Call) error {
 	letter, err := encodeCall(c)
 	return p.send(to, letter, err)
 }
 
-// Tell implements [hub.Peers].
-func (p *Peers) Tell(to string, n hub.News) error {
-	letter, err := encode(letterNews, n)
+// Tell implements [remote.Links].
+func (p *Peers) Tell(to string, t rpc.Told) error {
+	letter, err := encode(letterNews, t)
 	return p.send(to, letter, err)
 }
 
-// Hand implements [hub.Peers].
-func (p *Peers) Hand(to string, o hub.Handover) error {
-	letter, err := encodeHandover(o)
+// Hand implements [remote.Links].
+func (p *Peers) Hand(to string, t remote.Transfer) error {
+	letter, err := encodeTransfer(t)
 	return p.send(to, letter, err)
 }
 
-// Took implements [hub.Peers].
-func (p *Peers) Took(to string, m hub.Move, ok bool) error {
+// Took implements [remote.Links].
+func (p *Peers) Took(to string, r remote.Record, ok bool) error {
 	kind := byte(letterRefused)
 	if ok {
 		kind = letterTaken
 	}
-	return p.send(to, encodeMove(kind, m), nil)
+	return p.send(to, encodeRecord(kind, r), nil)
 }
 
-// Kept implements [hub.Peers].
-func (p *Peers) Kept(to string, m hub.Move) error {
-	return p.send(to, encodeMove(letterKept, m), nil)
+// Kept implements [remote.Links].
+func (p *Peers) Kept(to string, r remote.Record) error {
+	return p.send(to, encodeRecord(letterKept, r), nil)
 }
 
-// Leave implements [hub.Peers].
+// Leave implements [remote.Links].
 func (p *Peers) Leave(to string, id core.TaskID) error {
 	return p.send(to, append([]byte{letterLeave}, id...), nil)
 }
 
-// Follow implements [hub.Peers].
+// Follow implements [remote.Links].
 func (p *Peers) Follow(to string, id core.TaskID, after core.Cursor) error {
 	o, err := p.get(to)
 	if err == nil {
@@ -71,8 +73,8 @@ func (p *Peers) Follow(to string, id core.TaskID, after core.Cursor) error {
 	return err
 }
 
-// Ask implements [hub.Peers].
-func (p *Peers) Ask(ctx context.Context, to string, q hub.Inquiry) (json.RawMessage, error) {
+// Ask implements [remote.Links].
+func (p *Peers) Ask(ctx context.Context, to string, q rpc.Request) (json.RawMessage, error) {
 	o, err := p.get(to)
 	if err != nil {
 		return nil, err
@@ -80,13 +82,13 @@ func (p *Peers) Ask(ctx context.Context, to string, q hub.Inquiry) (json.RawMess
 	return o.ask(ctx, q)
 }
 
-// Visit implements [hub.Peers].
-func (p *Peers) Visit(to, service string, by core.Principal) (hub.Conn, error) {
+// Dial implements [remote.Links].
+func (p *Peers) Dial(to, service string, by core.Principal) (rpc.Conn, error) {
 	o, err := p.get(to)
 	if err != nil {
 		return nil, err
 	}
-	return o.visit(service, by)
+	return o.dial(service, by)
 }
 
 func (p *Peers) send(to string, letter []byte, err error) error {

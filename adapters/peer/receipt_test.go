@@ -9,15 +9,19 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/cluster/remote"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 func TestAReceiptOfATaskAtAnotherHubWaitsForItsOwner(t *testing.T) {
 	var asks inquiring
-	all, _ := connectedWith(t, func(name string, o *hub.Options) {
+	all, _ := connectedOver(t, func(string, *hub.Options) {}, func(name string, l remote.Links) remote.Links {
 		if name == "a" {
-			asks.Peers, o.Peers = o.Peers, &asks
+			asks.Links = l
+			return &asks
 		}
+		return l
 	}, "a", "b")
 	bob := all["b"].join(t, all, core.Card{ID: "bob"})
 	asked := ask(t, all["a"].person("ann"), core.ToAgent("bob"))
@@ -40,15 +44,15 @@ func TestAReceiptOfATaskAtAnotherHubWaitsForItsOwner(t *testing.T) {
 
 // inquiring counts how often a hub asks others for a receipt.
 type inquiring struct {
-	hub.Peers
+	remote.Links
 	receipts atomic.Int64
 }
 
-func (i *inquiring) Ask(ctx context.Context, to string, q hub.Inquiry) (json.RawMessage, error) {
+func (i *inquiring) Ask(ctx context.Context, to string, q rpc.Request) (json.RawMessage, error) {
 	if q.What == "task.recorded" {
 		i.receipts.Add(1)
 	}
-	return i.Peers.Ask(ctx, to, q)
+	return i.Links.Ask(ctx, to, q)
 }
 
 func TestTheHubOfTheRequesterCallsATaskDeliveredOnceItsAgentHasAnswered(t *testing.T) {

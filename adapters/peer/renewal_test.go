@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -23,7 +23,7 @@ func TestAnInquiryWaitsForTheNextConnection(t *testing.T) {
 		ask := func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
-			_, err := r.a.peers.Ask(ctx, "b", hub.Inquiry{What: "nothing"})
+			_, err := r.a.peers.Ask(ctx, "b", rpc.Request{What: "nothing"})
 			answer <- core.AsFault(err)
 		}
 		for range 3 {

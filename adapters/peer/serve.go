@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // Bounds of a connection.
@@ -74,11 +75,11 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 		}
 		return err
 	case frameUnknown:
-		c.hub.Unknown(c.opts.Name, core.TaskID(body))
+		c.hubs.Unknown(c.opts.Name, core.TaskID(body))
 	case frameEvents:
 		id, events, err := decodeEvents(body)
 		if err == nil {
-			c.hub.Extend(id, events)
+			c.hubs.Extend(id, events)
 		}
 		return err
 	case frameInquiry:
@@ -137,38 +138,38 @@ func (c *connection) open(letter []byte) error {
 			c.opts.Log.Info("a command from another hub was refused", "hub", c.opts.Name, "act", call.Command.Act().String(), "object", call.Command.Object(), "principal", call.Principal.ID, "reason", refused.Error())
 		}
 	case letterHand:
-		o, err := decodeHandover(body)
+		o, err := decodeTransfer(body)
 		if err != nil {
 			return err
 		}
-		c.session.Accept(o)
+		c.hubs.Accept(c.opts.Name, o)
 	case letterTaken, letterRefused, letterKept:
 		return c.openMove(letter[0], body)
 	case letterLeave:
 		c.session.LeaveTask(core.TaskID(body))
 	case letterNews:
-		var n hub.News
+		var n rpc.Told
 		if err := json.Unmarshal(body, &n); err != nil {
 			return err
 		}
-		return c.hub.Told(c.opts.Name, n)
+		return c.hubs.Told(c.opts.Name, n)
 	}
 	return nil
 }
 
 // openMove executes a letter that says what has become of a task that was handed over.
 func (c *connection) openMove(kind byte, body []byte) error {
-	m, err := decodeMove(body)
+	m, err := decodeRecord(body)
 	if err != nil {
 		return err
 	}
 	switch kind {
 	case letterTaken:
-		c.hub.Taken(c.opts.Name, m)
+		c.hubs.Taken(c.opts.Name, m)
 	case letterRefused:
-		c.hub.Refused(c.opts.Name, m)
+		c.hubs.Refused(c.opts.Name, m)
 	case letterKept:
-		c.hub.Kept(c.opts.Name, m)
+		c.hubs.Kept(c.opts.Name, m)
 	}
 	return nil
 }
@@ -211,13 +212,13 @@ func (c *connection) find(ctx context.Context) {
 		c.pending, later = map[core.TaskID]core.Cursor{}, map[core.TaskID]core.Cursor{}
 		c.mu.Unlock()
 		for _, id := range slices.Sorted(maps.Keys(all)) {
-			switch err := c.session.FollowTask(ctx, id, all[id]); {
+			switch err := c.hubs.FollowTask(ctx, c.session, id, all[id]); {
 			case ctx.Err() != nil:
 				return
 			case err == nil:
 			case core.AsFault(err).Code != core.CodeUnknownTask: // the journal may know it
 				later[id] = all[id]
-			case !c.hub.IfUnknown(id, func() { c.deny(id) }):
+			case !c.hubs.IfUnknown(id, func() { c.deny(id) }):
 				c.wanted(id, all[id])
 			}
 		}

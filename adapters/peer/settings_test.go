@@ -9,6 +9,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 func TestAnAgentHasItsSettingsAtEveryHub(t *testing.T) {
@@ -107,7 +108,7 @@ func TestAHubThatCouldNotBeToldSettingsWantsThemAll(t *testing.T) {
 
 		r.end()
 		for _, size := range []int{100 << 10, 900, 1} { // until nothing can be told
-			news := hub.News{What: "nothing", Value: []byte(`"` + strings.Repeat("x", size) + `"`)}
+			news := rpc.Told{What: "nothing", Value: []byte(`"` + strings.Repeat("x", size) + `"`)}
 			for r.a.peers.Tell("b", news) == nil {
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/cluster/remote"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -34,7 +35,7 @@ type sent struct {
 }
 
 // simKeys are keys to which a task is written a while after it was opened: in that time its hub may die.
-type simKeys struct{ hub.KeyStore }
+type simKeys struct{ remote.KeyStore }
 
 func (k simKeys) Write(ctx context.Context, name, text string, revision uint64) (uint64, error) {
 	if strings.Contains(text, `"task"`) {

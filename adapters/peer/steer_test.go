@@ -98,10 +98,10 @@ func TestACommandDoesNotGoBackToTheHubThatPassedIt(t *testing.T) {
 	opened := core.Opened{Task: id, From: ann, Request: core.Request{To: core.ToAgent("bob"), Intent: core.IntentAsk, Content: "why?"}}
 	now := time.Now()
 	for _, at := range all { // both know the task before one asks the other for it
-		at.Extend(id, []core.Event{{Seq: 1, Epoch: 1, At: now, Body: opened}})
+		at.hubs.Extend(id, []core.Event{{Seq: 1, Epoch: 1, At: now, Body: opened}})
 	}
 	for at, owner := range map[string]string{"a": "b", "b": "a"} { // each believes that the other has it
-		all[at].Extend(id, []core.Event{{Seq: 2, Epoch: 1, At: now, Body: core.Retrying{Hub: owner}}})
+		all[at].hubs.Extend(id, []core.Event{{Seq: 2, Epoch: 1, At: now, Body: core.Retrying{Hub: owner}}})
 	}
 	if err := all["a"].person("ann").Cancel(id, "enough"); err != nil {
 		t.Fatal(err)

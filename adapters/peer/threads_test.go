@@ -12,7 +12,9 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/cluster/remote"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -287,21 +289,23 @@ func TestAThreadIsReadOnAtAnotherHub(t *testing.T) {
 
 // counting counts the bytes that a hub tells others.
 type counting struct {
-	hub.Peers
+	remote.Links
 	told atomic.Int64
 }
 
-func (c *counting) Tell(to string, n hub.News) error {
+func (c *counting) Tell(to string, n rpc.Told) error {
 	c.told.Add(int64(len(n.Value)))
-	return c.Peers.Tell(to, n)
+	return c.Links.Tell(to, n)
 }
 
 func TestALongAnswerGoesToOtherHubsOnceSomebodyWantsIt(t *testing.T) {
 	var tells counting
-	all, _ := connectedWith(t, func(name string, o *hub.Options) {
+	all, _ := connectedOver(t, func(string, *hub.Options) {}, func(name string, l remote.Links) remote.Links {
 		if name == "b" {
-			tells.Peers, o.Peers = o.Peers, &tells
+			tells.Links = l
+			return &tells
 		}
+		return l
 	}, "a", "b", "c")
 	bob := all["b"].join(t, all, core.Card{ID: "bob"})
 	ann := core.Principal{ID: "ann"}

@@ -2,7 +2,6 @@ package peer_test
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/peer"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/cluster/remote"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -117,13 +117,13 @@ func TestAMirrorEndsThoughItsOwnerHasLessOverTheNextConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLosing(t)
 		id, text := l.has.ID(), core.Text{Text: "because"}
-		l.a.Extend(id, []core.Event{{Epoch: 1, Seq: 5, Body: text}})
+		l.a.hubs.Extend(id, []core.Event{{Epoch: 1, Seq: 5, Body: text}})
 		l.end()
 		l.link()
 		synctest.Wait()
 		left := []core.Event{{Epoch: 2, Seq: 7, Body: text}, {Epoch: 2, Seq: 8, Body: core.Done{}}}
-		l.a.Extend(id, left)
-		l.a.Extend(id, left) // it was asked again
+		l.a.hubs.Extend(id, left)
+		l.a.hubs.Extend(id, left) // it was asked again
 		if !l.has.HasEnded() {
 			t.Errorf("got the task %s, want it ended", l.has.State())
 		}
@@ -164,11 +164,11 @@ func TestAnEndThatIsStillToBeToldIsToldToThoseWhoComeNow(t *testing.T) {
 // third connects a third hub to b, at which nobody reads all tasks yet.
 func (l *losing) third() *node {
 	c := &node{name: "c", peers: &peer.Peers{}}
-	c.Hub = hub.New(hub.Options{Peers: c.peers, Name: "c", Index: 2})
-	log := slog.New(slog.DiscardHandler)
-	there, back := c.peers.Add(c.Hub, peer.Options{Name: "b", Log: log}), l.b.peers.Add(l.b.Hub, peer.Options{Name: "c", Log: log})
-	c.HubUp("b", 1)
-	l.b.HubUp("c", 2)
+	c.hubs = remote.New(remote.Options{Links: c.peers, Name: "c", Index: 2})
+	c.Hub = hub.New(hub.Options{Remote: c.hubs, Node: c.hubs.RPC()})
+	there, back := c.add(peer.Options{Name: "b"}), l.b.add(peer.Options{Name: "c"})
+	c.hubs.HubUp("b", 1)
+	l.b.hubs.HubUp("c", 2)
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	one, other := coretest.Pipe[[]byte, []byte](1000)

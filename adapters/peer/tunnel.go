@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // Bounds of tunnels.
@@ -65,7 +66,7 @@ type tunnel struct {
 	closed   chan struct{} // with sent or ended
 }
 
-var _ hub.Conn = (*tunnel)(nil)
+var _ rpc.Conn = (*tunnel)(nil)
 
 // add adds a tunnel; next takes the next number. It returns an overloaded Fault when there are too
 // many, and the reason for which the connection has ended.
@@ -115,7 +116,7 @@ func (t *tunnels) end(name string) {
 }
 
 // visit begins a tunnel to a service of the other hub.
-func (o *Peer) visit(service string, by core.Principal) (hub.Conn, error) {
+func (o *Peer) dial(service string, by core.Principal) (rpc.Conn, error) {
 	body, err := json.Marshal(visit{Service: service, By: hub.CallerOf(by), Until: by.Until, Proof: by.Proof})
 	if err != nil {
 		return nil, err
@@ -207,7 +208,7 @@ func (c *connection) admit(number uint64, body []byte) error {
 	}
 	by := v.By.Known()
 	by.Until, by.Proof = v.Until, v.Proof
-	c.serve(func(ctx context.Context) { c.hub.Visited(ctx, v.Service, by, t) })
+	c.serve(func(ctx context.Context) { c.hub.RPC().Accept(ctx, v.Service, by, t) })
 	return nil
 }
 

@@ -11,17 +11,17 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // visit visits a service, and closes the connection when the test ends.
-func visit(t *testing.T, at *node, there, service string, by core.Principal) hub.Conn {
+func visit(t *testing.T, at *node, there, service string, by core.Principal) rpc.Conn {
 	t.Helper()
-	var conn hub.Conn
+	var conn rpc.Conn
 	var err error
 	for range 1000 { // the hubs may not have greeted yet
-		if conn, err = at.Visit(there, service, by); err == nil {
+		if conn, err = at.RPC().Dial(there, service, by); err == nil {
 			t.Cleanup(func() { _ = conn.Close(link.Reason{}) })
 			return conn
 		}
@@ -32,7 +32,7 @@ func visit(t *testing.T, at *node, there, service string, by core.Principal) hub
 }
 
 // echo sends back what comes.
-func echo(ctx context.Context, _ core.Principal, conn hub.Conn) {
+func echo(ctx context.Context, _ core.Principal, conn rpc.Conn) {
 	for {
 		m, err := conn.Receive(ctx)
 		if err != nil || conn.Send(ctx, m) != nil {
@@ -41,14 +41,14 @@ func echo(ctx context.Context, _ core.Principal, conn hub.Conn) {
 	}
 }
 
-func send(t *testing.T, c hub.Conn, m []byte) {
+func send(t *testing.T, c rpc.Conn, m []byte) {
 	t.Helper()
 	if err := c.Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func receive(t *testing.T, c hub.Conn) []byte {
+func receive(t *testing.T, c rpc.Conn) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -61,7 +61,7 @@ func receive(t *testing.T, c hub.Conn) []byte {
 
 func TestATunnelCarriesMessagesOfEverySizeInOrder(t *testing.T) {
 	all := connected(t, "a", "b")
-	all["b"].Host("echo", echo)
+	all["b"].RPC().Serve("echo", echo)
 	conn := visit(t, all["a"], "b", "echo", core.Principal{ID: "ann"})
 	sizes := []int{0, 1, 100, 32 << 10, 32<<10 + 1, 3 << 20, 7}
 	go func() {
@@ -83,7 +83,7 @@ func TestATunnelTellsWhoVisitsWithItsRights(t *testing.T) {
 		Credential: &core.Credential{Kind: core.KindPerson, Roles: []string{"dev"}, Agents: []string{"x-*"}},
 	}
 	got := make(chan core.Principal, 1)
-	all["b"].Host("who", func(_ context.Context, by core.Principal, _ hub.Conn) { got <- by })
+	all["b"].RPC().Serve("who", func(_ context.Context, by core.Principal, _ rpc.Conn) { got <- by })
 	visit(t, all["a"], "b", "who", ann)
 	by := <-got
 	if by.Rights() != ann.Rights() || by.ID != "ann" || !by.Authenticated || by.Proof != ann.Proof || !by.Until.Equal(ann.Until) || by.Component {
@@ -93,8 +93,8 @@ func TestATunnelTellsWhoVisitsWithItsRights(t *testing.T) {
 
 func TestATunnelWhoseEndReadsNothingDelaysNobodyElse(t *testing.T) {
 	all := connected(t, "a", "b")
-	all["b"].Host("deaf", func(ctx context.Context, _ core.Principal, _ hub.Conn) { <-ctx.Done() })
-	all["b"].Host("echo", echo)
+	all["b"].RPC().Serve("deaf", func(ctx context.Context, _ core.Principal, _ rpc.Conn) { <-ctx.Done() })
+	all["b"].RPC().Serve("echo", echo)
 	var flooding sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
 	full := make(chan struct{})
@@ -130,7 +130,7 @@ func TestATunnelWhoseEndReadsNothingDelaysNobodyElse(t *testing.T) {
 func TestATunnelEndsForTheReasonThatEitherEndGives(t *testing.T) {
 	all := connected(t, "a", "b")
 	heard := make(chan error, 1)
-	all["b"].Host("listens", func(ctx context.Context, _ core.Principal, conn hub.Conn) {
+	all["b"].RPC().Serve("listens", func(ctx context.Context, _ core.Principal, conn rpc.Conn) {
 		_, err := conn.Receive(ctx)
 		heard <- err
 	})
@@ -141,7 +141,7 @@ func TestATunnelEndsForTheReasonThatEitherEndGives(t *testing.T) {
 		t.Errorf("the hub that is visited: got %v, want slow", err)
 	}
 
-	all["b"].Host("refuses", func(ctx context.Context, _ core.Principal, conn hub.Conn) {
+	all["b"].RPC().Serve("refuses", func(ctx context.Context, _ core.Principal, conn rpc.Conn) {
 		_ = conn.Send(ctx, []byte("no"))
 		_ = conn.Close(link.Reason{Cause: link.Overloaded, Text: "full", Code: 1013})
 	})
@@ -153,7 +153,7 @@ func TestATunnelEndsForTheReasonThatEitherEndGives(t *testing.T) {
 		t.Errorf("the visitor: got %v, want overloaded, full, 1013", err)
 	}
 
-	all["b"].Host("leaves", func(context.Context, core.Principal, hub.Conn) {})
+	all["b"].RPC().Serve("leaves", func(context.Context, core.Principal, rpc.Conn) {})
 	conn = visit(t, all["a"], "b", "leaves", core.Principal{ID: "ann"})
 	if _, err := conn.Receive(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("the service returned: got %v, want EOF", err)
@@ -167,7 +167,7 @@ func TestATunnelEndsForTheReasonThatEitherEndGives(t *testing.T) {
 func TestATunnelEndsWithTheConnectionBetweenItsHubs(t *testing.T) {
 	all, cut := connectedUntil(t, "a", "b")
 	served := make(chan struct{})
-	all["b"].Host("waits", func(ctx context.Context, _ core.Principal, conn hub.Conn) {
+	all["b"].RPC().Serve("waits", func(ctx context.Context, _ core.Principal, conn rpc.Conn) {
 		defer close(served)
 		echo(ctx, core.Principal{}, conn)
 	})
@@ -183,14 +183,14 @@ func TestATunnelEndsWithTheConnectionBetweenItsHubs(t *testing.T) {
 	if err := conn.Send(t.Context(), []byte("x")); err == nil {
 		t.Error("sending over it: got no error")
 	}
-	if _, err := all["a"].Visit("b", "waits", core.Principal{ID: "ann"}); core.AsFault(err).Code != core.CodeUnreachable {
+	if _, err := all["a"].RPC().Dial("b", "waits", core.Principal{ID: "ann"}); core.AsFault(err).Code != core.CodeUnreachable {
 		t.Errorf("another visit: got %v, want unreachable", err)
 	}
 }
 
 func TestDialectsAskEachOtherAtAllHubs(t *testing.T) {
 	all := connected(t, "a", "b", "c")
-	has := hub.Matter[string, bool]("test.has")
+	has := rpc.Method[string, bool]("test.has")
 	for name, n := range all {
 		has.Answer(n.Hub, func(_ context.Context, by core.Principal, what string) (bool, error) {
 			if what == "nothing" {
@@ -245,8 +245,8 @@ func TestAHomeIsTheSameAtAllHubsAndMovesWithItsHubAlone(t *testing.T) {
 
 func TestAHubThatDrainsIsNoHome(t *testing.T) {
 	all := connected(t, "a", "b", "c")
-	all["a"].HubDraining("c")
-	all["b"].HubDraining("c")
+	all["a"].hubs.HubDraining("c")
+	all["b"].hubs.HubDraining("c")
 	if err := all["c"].Drain(core.Principal{Operator: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -264,8 +264,8 @@ func TestAHubThatDrainsIsNoHome(t *testing.T) {
 	if of["c"] > 0 || of["a"] == 0 || of["b"] == 0 {
 		t.Errorf("got %v, want those at a and b", of)
 	}
-	all["c"].HubDraining("a")
-	all["c"].HubDraining("b")
+	all["c"].hubs.HubDraining("a")
+	all["c"].hubs.HubDraining("b")
 	if home := all["c"].HomeOf("k", []string{"a", "b"}); home != "" {
 		t.Errorf("where all drain: got %q, want the hub itself", home)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // The sessions of a scope are at one hub of a cluster, their home: that where its clients came first,
@@ -45,7 +46,7 @@ func (a held) isBefore(b held) bool {
 }
 
 // heldMatter is how hubs ask each other what they have of a scope.
-const heldMatter hub.Matter[string, held] = Name + ".held"
+const heldMatter rpc.Method[string, held] = Name + ".held"
 
 // held returns what this hub has of a scope.
 func (s *Server) held(scope string) (h held) {
@@ -84,7 +85,7 @@ func (s *Server) held(scope string) (h held) {
 // the same for all clients of the scope, whichever hub they come to. A hub that drains is its own home:
 // it tells its clients where to go.
 func (s *Server) home(ctx context.Context, p core.Principal) (name string) {
-	if !s.hub.Clustered() {
+	if !s.hub.RPC().HasPeers() {
 		return ""
 	}
 	scope := scopeOf(p)
@@ -145,7 +146,7 @@ func (s *Server) visit(ctx context.Context, home string, conn link.Conn[[]byte, 
 		l.Close(*overloaded(full.Message))
 		return l.Run(ctx, nil, nil)
 	}
-	there, err := s.hub.Visit(home, Name, o.Principal)
+	there, err := s.hub.RPC().Dial(home, Name, o.Principal)
 	if err == nil {
 		defer there.Close(link.Reason{Cause: link.PeerGone})                                              // unless it was closed for another reason
 		head, _ := json.Marshal(visit{cmp.Or(o.Transport, WebSocket), o.Snapshots, o.Lifecycle, o.Trace}) // it can be encoded
@@ -218,7 +219,7 @@ func endOf(err error) link.Reason {
 }
 
 // host serves a client that came to another hub.
-func (s *Server) host(ctx context.Context, by core.Principal, conn hub.Conn) {
+func (s *Server) host(ctx context.Context, by core.Principal, conn rpc.Conn) {
 	if !s.visitors.enter() {
 		return
 	}
@@ -240,7 +241,7 @@ func (s *Server) host(ctx context.Context, by core.Principal, conn hub.Conn) {
 }
 
 // visitor is the connection of a client that came to another hub.
-type visitor struct{ hub.Conn }
+type visitor struct{ rpc.Conn }
 
 // Receive implements [link.Conn].
 func (v visitor) Receive(ctx context.Context) ([]byte, error) {

@@ -187,7 +187,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 	s.working.Go(func() { s.summaries.Work(ctx) })
 	go s.record()
 	heldMatter.Answer(h, func(_ context.Context, _ core.Principal, scope string) (held, error) { return s.held(scope), nil })
-	h.Host(Name, s.host)
+	h.RPC().Serve(Name, s.host)
 	return s
 }
 

@@ -25,8 +25,8 @@ func requestID(t *testing.T, f pitest.Frame) string {
 func takenOver(t *testing.T) (*testClient, *coretest.OtherTask) {
 	t.Helper()
 	other, opts := coretest.NewOtherHub(t, hub.Options{})
-	h, s := newServerOn(t, opts, pi.Options{Retries: -1})
-	other.Join(h, core.Card{ID: "x", Features: core.FeatureStreaming | core.FeatureApprovals})
+	_, s := newServerOn(t, opts, pi.Options{Retries: -1})
+	other.Join(core.Card{ID: "x", Features: core.FeatureStreaming | core.FeatureApprovals})
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"?"}`)

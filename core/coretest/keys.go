@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/cluster/remote"
 )
 
 // Keys are the keys of requests in memory, as a store that all hubs of a [Network] run keeps them: a hub
@@ -35,7 +35,7 @@ func NewKeys(c *Claims, keep time.Duration) *Keys {
 }
 
 // Of returns the keys as a hub uses them.
-func (k *Keys) Of(of string) hub.KeyStore { return &keysOf{k, &claimsOf{k.claims, of}} }
+func (k *Keys) Of(of string) remote.KeyStore { return &keysOf{k, &claimsOf{k.claims, of}} }
 
 type keysOf struct {
 	*Keys
@@ -45,7 +45,7 @@ type keysOf struct {
 // replicaLag is how long a replica may lack a write that the store has acknowledged.
 const replicaLag = 5 * time.Millisecond
 
-// Read implements [hub.KeyStore]. It reads a replica that is as late as it may be.
+// Read implements [remote.KeyStore]. It reads a replica that is as late as it may be.
 func (k *keysOf) Read(ctx context.Context, name string) (text string, revision uint64, err error) {
 	if err := k.store.reach(ctx); err != nil {
 		return "", 0, err
@@ -63,7 +63,7 @@ func (k *keysOf) Read(ctx context.Context, name string) (text string, revision u
 	return text, revision, nil
 }
 
-// Write implements [hub.KeyStore].
+// Write implements [remote.KeyStore].
 func (k *keysOf) Write(ctx context.Context, name, text string, revision uint64) (next uint64, err error) {
 	if err := k.store.reach(ctx); err != nil {
 		return 0, err
@@ -88,11 +88,11 @@ func (k *keysOf) Write(ctx context.Context, name, text string, revision uint64) 
 	return k.last, nil
 }
 
-// KeyStore holds a [hub.KeyStore] as several hubs use it against its contract.
-func KeyStore(t testing.TB, stores ...hub.KeyStore) {
+// KeyStore holds a [remote.KeyStore] as several hubs use it against its contract.
+func KeyStore(t testing.TB, stores ...remote.KeyStore) {
 	t.Helper()
 	ctx := t.Context()
-	write := func(what string, s hub.KeyStore, text string, revision uint64, done bool) (next uint64) {
+	write := func(what string, s remote.KeyStore, text string, revision uint64, done bool) (next uint64) {
 		t.Helper()
 		next, err := s.Write(ctx, "k", text, revision)
 		if err != nil || (next != 0) != done {

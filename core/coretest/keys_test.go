@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core/coretest"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/cluster/remote"
 )
 
 func TestKeysInMemory(t *testing.T) {
@@ -24,4 +24,4 @@ func TestKeysInMemory(t *testing.T) {
 	})
 }
 
-var _ hub.KeyStore = coretest.NewKeys(nil, 0).Of("a")
+var _ remote.KeyStore = coretest.NewKeys(nil, 0).Of("a")

@@ -7,15 +7,17 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/cluster/remote"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/roster"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // OtherHub is the other hub of a cluster of two, which a test plays: it owns the tasks for its agents, and
 // tells the hub under test of their events. It knows nothing else.
 type OtherHub struct {
-	t testing.TB
-	h *hub.Hub
+	t    testing.TB
+	hubs *remote.Hubs
 	// opened has the tasks that came.
 	opened chan hub.Opening
 }
@@ -26,15 +28,15 @@ const nameOfOther = "there"
 // NewOtherHub returns options with another hub. Join makes it known.
 func NewOtherHub(t testing.TB, opts hub.Options) (*OtherHub, hub.Options) {
 	o := &OtherHub{t: t, opened: make(chan hub.Opening, 16)}
-	opts.Peers, opts.Name = o, "here"
+	o.hubs = remote.New(remote.Options{Links: o, Name: "here"})
+	opts.Remote, opts.Node = o.hubs, o.hubs.RPC()
 	return o, opts
 }
 
-// Join connects it to the hub with an agent.
-func (o *OtherHub) Join(h *hub.Hub, card core.Card) {
-	o.h = h
-	h.HubUp(nameOfOther, 1)
-	h.AgentUp(hub.RemoteAgent{Hub: nameOfOther, Entry: roster.Entry{Card: card}, Principal: core.Principal{ID: string(card.ID)}})
+// Join connects it with an agent.
+func (o *OtherHub) Join(card core.Card) {
+	o.hubs.HubUp(nameOfOther, 1)
+	o.hubs.AgentUp(nameOfOther, roster.Entry{Card: card}, core.Principal{ID: string(card.ID)})
 }
 
 // Task returns the next task that comes, with the number of its latest event, which is the first.
@@ -64,45 +66,45 @@ func (t *OtherTask) Say(bodies ...core.Body) {
 		t.seq++
 		all = append(all, core.Event{Seq: t.seq, Epoch: t.epoch, At: time.Now(), Body: b})
 	}
-	t.h.Extend(t.ID, all)
+	t.hubs.Extend(t.ID, all)
 }
 
 // TakenOver has a hub go on with the task that has taken it over: in a new epoch.
 func (t *OtherTask) TakenOver() { t.epoch++ }
 
-// Open implements [hub.Peers].
+// Open implements [remote.Links].
 func (o *OtherHub) Open(_ string, in hub.Opening) error {
 	o.opened <- in
 	return nil
 }
 
-// Ask implements [hub.Peers]: it knows nothing.
-func (o *OtherHub) Ask(context.Context, string, hub.Inquiry) (json.RawMessage, error) {
+// Ask implements [remote.Links]: it knows nothing.
+func (o *OtherHub) Ask(context.Context, string, rpc.Request) (json.RawMessage, error) {
 	return json.RawMessage("null"), nil
 }
 
-// Do implements [hub.Peers].
+// Do implements [remote.Links].
 func (o *OtherHub) Do(string, core.Call) error { return nil }
 
-// Hand implements [hub.Peers].
-func (o *OtherHub) Hand(string, hub.Handover) error { return errNowhere }
+// Hand implements [remote.Links].
+func (o *OtherHub) Hand(string, remote.Transfer) error { return errNowhere }
 
-// Took implements [hub.Peers].
-func (o *OtherHub) Took(string, hub.Move, bool) error { return nil }
+// Took implements [remote.Links].
+func (o *OtherHub) Took(string, remote.Record, bool) error { return nil }
 
-// Kept implements [hub.Peers].
-func (o *OtherHub) Kept(string, hub.Move) error { return nil }
+// Kept implements [remote.Links].
+func (o *OtherHub) Kept(string, remote.Record) error { return nil }
 
-// Follow implements [hub.Peers].
+// Follow implements [remote.Links].
 func (o *OtherHub) Follow(string, core.TaskID, core.Cursor) error { return nil }
 
-// Leave implements [hub.Peers].
+// Leave implements [remote.Links].
 func (o *OtherHub) Leave(string, core.TaskID) error { return nil }
 
-// Tell implements [hub.Peers].
-func (o *OtherHub) Tell(string, hub.News) error { return nil }
+// Tell implements [remote.Links].
+func (o *OtherHub) Tell(string, rpc.Told) error { return nil }
 
-// Visit implements [hub.Peers].
-func (o *OtherHub) Visit(string, string, core.Principal) (hub.Conn, error) { return nil, errNowhere }
+// Dial implements [remote.Links].
+func (o *OtherHub) Dial(string, string, core.Principal) (rpc.Conn, error) { return nil, errNowhere }
 
 var errNowhere = core.NewFault(core.CodeUnreachable, "the other hub of the test takes nothing else")

@@ -86,9 +86,13 @@ func Watch(opts *hub.Options) *Promises {
 		const century = 100 * 365 * 24 * time.Hour // fake time passes quickly
 		opts.Journal = journal.NewMemory(journal.Retention{Age: century})
 	}
+	index := 0
+	if opts.Node != nil {
+		index = opts.Node.Index()
+	}
 	p := &Promises{
-		clustered: opts.Peers != nil,
-		limits:    opts.Limits.WithDefaults(), index: opts.Index, since: core.TaskID(core.NewID()), journal: opts.Journal, next: opts.Observer, redact: opts.Redact,
+		clustered: opts.Remote != nil,
+		limits:    opts.Limits.WithDefaults(), index: index, since: core.TaskID(core.NewID()), journal: opts.Journal, next: opts.Observer, redact: opts.Redact,
 		agents: map[core.AgentID]core.Card{}, tasks: map[core.TaskID]*history{},
 		working: map[core.AgentID]map[core.TaskID]struct{}{},
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -24,11 +25,11 @@ func (s *Session) Decide(ctx context.Context, id core.TaskID, d core.ApprovalDec
 func (h *Hub) Approvals(ctx context.Context, p core.Principal) (all []task.PendingApproval, missing []string) {
 	all = []task.PendingApproval{}
 	_ = h.list(p, core.ListApprovals, func() error { // without the right the list is empty
-		var answers []answerOf[[]task.PendingApproval]
+		var answers []rpc.Answered[[]task.PendingApproval]
 		all = h.approvals(p)
-		answers, missing = approvalsInquiry.askAll(ctx, h, p, struct{}{})
+		answers, missing = approvalsMethod.AskAll(ctx, h, p, struct{}{})
 		for _, a := range answers {
-			all = append(all, a.out...)
+			all = append(all, a.Out...)
 		}
 		return nil
 	})
@@ -47,16 +48,14 @@ func (h *Hub) ApprovalsHere(p core.Principal) []task.PendingApproval {
 	return all
 }
 
-// approvalsInquiry asks a hub for the pending approvals of its tasks that a principal may decide.
-var approvalsInquiry = inquiry[struct{}, []task.PendingApproval]{"approvals", func(_ context.Context, h *Hub, by core.Principal, _ struct{}) ([]task.PendingApproval, error) {
-	return h.approvals(by), nil
-}}
+// approvalsMethod asks a hub for the pending approvals of its tasks that a principal may decide.
+const approvalsMethod rpc.Method[struct{}, []task.PendingApproval] = "approvals"
 
 // approvals returns the pending approvals of the tasks that this hub owns, in no order.
 func (h *Hub) approvals(p core.Principal) []task.PendingApproval {
 	all := []task.PendingApproval{}
 	for _, t := range h.tasks.InMemory() {
-		if !t.IsMirror() && h.MayDecide(p, t) {
+		if !t.IsRemote() && h.MayDecide(p, t) {
 			all = append(all, t.Approvals()...)
 		}
 	}

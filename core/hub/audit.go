@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // Audit calls yield for the lines of the audit whose numbers are above after, oldest first,
@@ -24,7 +25,7 @@ func (h *Hub) Audit(ctx context.Context, p core.Principal, of string, after uint
 		return err
 	}
 	for {
-		page, err := auditInquiry.ask(ctx, h, of, p, after)
+		page, err := auditMethod.Ask(ctx, h, of, p, after)
 		if err != nil {
 			return err
 		}
@@ -49,8 +50,11 @@ type auditPage struct {
 // auditPageBytes is how much of an audit one hub sends another at once.
 const auditPageBytes = 1 << 20
 
-// auditInquiry asks a hub for the lines of its audit above a number.
-var auditInquiry = inquiry[uint64, auditPage]{"audit", func(ctx context.Context, h *Hub, _ core.Principal, after uint64) (page auditPage, err error) {
+// auditMethod asks a hub for the lines of its audit above a number.
+const auditMethod rpc.Method[uint64, auditPage] = "audit"
+
+// auditHere is auditMethod at this hub.
+func (h *Hub) auditHere(ctx context.Context, _ core.Principal, after uint64) (page auditPage, err error) {
 	size, last := 0, after
 	err = h.audit(ctx, after, func(line []byte) bool {
 		if size >= auditPageBytes {
@@ -66,7 +70,7 @@ var auditInquiry = inquiry[uint64, auditPage]{"audit", func(ctx context.Context,
 		return true
 	})
 	return page, err
-}}
+}
 
 // audit reads the audit of this hub.
 func (h *Hub) audit(ctx context.Context, after uint64, yield func(line []byte) bool) error {
@@ -79,21 +83,19 @@ func (h *Hub) audit(ctx context.Context, after uint64, yield func(line []byte) b
 
 // Name returns the name of this hub in its cluster; "" if it is alone.
 func (h *Hub) Name() string {
-	return h.others.name
+	return h.node.Name()
 }
 
 // isOther returns an invalid Fault unless a name is that of another hub of the cluster, and an
 // unreachable one if that is not here.
 func (h *Hub) isOther(name string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	_, known := h.others.indices[name]
+	s := h.node.State(name)
 	switch {
-	case h.others.up[name]:
+	case s.Up:
 		return nil
-	case known:
+	case h.remote != nil && s.Index >= 0:
 		return core.NewFault(core.CodeUnreachable, "hub %s is not here: ask again once it is back", name)
-	case h.others.peers == nil:
+	case h.remote == nil:
 		return core.NewFault(core.CodeInvalid, "this hub is alone: leave out the hub %q", name)
 	}
 	return core.NewFault(core.CodeInvalid, "no hub of this cluster is called %q: 'dragoman hubs' lists them", name)

@@ -31,7 +31,7 @@ func (h *Hub) Branch(ctx context.Context, p core.Principal, id core.TaskID) (Bra
 	turns := h.Turns(ctx, p, t.Thread())
 	turns = turns[:upTo(turns, id)]
 	if t.IsDone() && !slices.ContainsFunc(turns, func(turn core.Turn) bool { return turn.Task == id }) {
-		turns = turnsOfTask(h.FormFor(p, t)) // those before it are forgotten
+		turns = TurnsOf(h.FormFor(p, t)) // those before it are forgotten
 	}
 	return Branch{id, h.fitting(turns)}, nil
 }
@@ -44,8 +44,8 @@ func upTo(turns []core.Turn, id core.TaskID) (n int) {
 	return n
 }
 
-// turnsOfTask returns the turns of a task that is done, behind those from which its thread branched.
-func turnsOfTask(t *task.Task) []core.Turn {
+// TurnsOf returns the turns of a task that is done, behind those from which its thread branched.
+func TurnsOf(t *task.Task) []core.Turn {
 	log := t.Log()
 	return turnsIn(t.Request(), t.ID(), &log)
 }

@@ -107,7 +107,7 @@ func (s *Session) holds(another bool) (all []cause) {
 // minHopsElsewhere returns how many hops a task has at least that a principal opens for another one,
 // because of what their agents at other hubs work on.
 func (h *Hub) minHopsElsewhere(own, from core.Principal) (n int) {
-	if h.cluster == nil {
+	if h.remote == nil {
 		return 0
 	}
 	for _, p := range []core.Principal{own, from} {
@@ -137,7 +137,7 @@ func (s *Session) tellHops() {
 
 func (s *Session) tellsHops() bool {
 	who := s.identity.Principal
-	return s.hub.cluster != nil && who.Authenticated && who.Credential != nil && who.Credential.Kind == core.KindAgent
+	return s.hub.remote != nil && who.Authenticated && who.Credential != nil && who.Credential.Kind == core.KindAgent
 }
 
 // recallsUntil returns until when the last task that has ended is the cause of what the session asks.

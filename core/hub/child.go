@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/roster"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // SetChild records the state of the session's agent, which the hub runs itself. Unless it is
@@ -25,7 +26,7 @@ func (s *Session) SetChild(c core.Child) {
 			e.Load.LastSeen = time.Now()
 		}
 	})
-	h.tellCluster(s)
+	h.announceEverywhere(s)
 	if c.State != core.ChildFailed {
 		h.dispatch(s)
 		h.mu.Unlock()
@@ -59,23 +60,21 @@ func (h *Hub) Restart(ctx context.Context, p core.Principal, name string) error 
 	return err
 }
 
-// restartInquiry asks a hub to restart an agent or a pack of its settings.
-var restartInquiry = inquiry[string, struct{}]{"restart", func(_ context.Context, h *Hub, _ core.Principal, name string) (struct{}, error) {
-	return struct{}{}, h.restart(name)
-}}
+// restartMethod asks a hub to restart an agent or a pack of its settings.
+const restartMethod rpc.Method[string, struct{}] = "restart"
 
 // restartAnywhere restarts an agent or a pack of any hub.
 func (h *Hub) restartAnywhere(ctx context.Context, p core.Principal, name string) error {
 	err := h.restart(name)
-	if err == nil || !isElsewhere(err) || h.others.peers == nil {
+	if err == nil || !isElsewhere(err) || h.remote == nil {
 		return err
 	}
-	up, missing := h.otherNames()
+	up, missing, _ := h.node.Names()
 	if e, ok := h.roster.Find(core.AgentID(name)); ok && e.Hub != "" {
 		up, missing = []string{e.Hub}, nil
 	}
 	for _, hub := range up {
-		_, there := restartInquiry.ask(ctx, h, hub, p, name)
+		_, there := restartMethod.Ask(ctx, h, hub, p, name)
 		if there == nil || !isElsewhere(there) {
 			return there
 		}

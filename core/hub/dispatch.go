@@ -52,7 +52,18 @@ func (h *Hub) announce(s *Session, declared, limited core.Card) {
 	if h.observer != nil {
 		h.observer.Joined(limited)
 	}
-	h.tellCluster(s)
+	h.announceEverywhere(s)
+}
+
+// announceEverywhere tells others of an agent that has joined or changed. They do not know one of which
+// only the id is known: it is claimed by nothing. Callers hold mu.
+func (h *Hub) announceEverywhere(s *Session) {
+	if h.remote == nil || s.opts.OnlyByID {
+		return
+	}
+	if e, ok := h.roster.Get(s.id); ok {
+		h.remote.Agent(s.id, s.number, s.identity.Principal, &e)
+	}
 }
 
 // limitConcurrency returns the card with as many concurrent tasks as the settings of the
@@ -87,9 +98,8 @@ func (h *Hub) removeAgent(s *Session, reason *core.Fault) {
 			delete(h.runs, p.ID)
 		}
 	}
-	if h.cluster != nil && !s.opts.OnlyByID {
-		h.cluster.Remove(s.id)
-		s.unclaim(s.id)
+	if h.remote != nil && !s.opts.OnlyByID {
+		h.remote.Agent(s.id, s.number, s.identity.Principal, nil)
 	}
 	close(s.left)
 	if h.observer != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -143,7 +144,7 @@ func (h *Hub) running(ctx context.Context, id core.TaskID, entered bool) (*task.
 		return t, nil
 	}
 	if entered && !h.Holds(id) {
-		ctx, cancel := context.WithTimeoutCause(ctx, inquiryTime, core.NewFault(core.CodeUnreachable, "the hub that has task %s does not answer: ask again in a moment", id))
+		ctx, cancel := context.WithTimeoutCause(ctx, rpc.AnswerTime, core.NewFault(core.CodeUnreachable, "the hub that has task %s does not answer: ask again in a moment", id))
 		defer cancel()
 		t, err := h.find(ctx, id)
 		if !errors.Is(err, unknownTask) {
@@ -155,16 +156,27 @@ func (h *Hub) running(ctx context.Context, id core.TaskID, entered bool) (*task.
 
 // Holds reports whether a command on a task does not wait for another hub: this one owns it.
 func (h *Hub) Holds(id core.TaskID) bool {
-	if h.others.peers == nil {
-		return true
-	}
 	if t := h.tasks.Get(id); t != nil {
-		return !t.IsMirror()
+		return !t.IsRemote()
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	_, elsewhere := h.ownerOf(task.OwnerOf(id))
-	return !elsewhere
+	name, _ := h.node.At(task.OwnerOf(id))
+	return name == "" || name == h.node.Name()
+}
+
+// find returns a task of any hub. It may wait for the journal, and for other hubs.
+func (h *Hub) find(ctx context.Context, id core.TaskID) (*task.Task, error) {
+	if t := h.tasks.Get(id); t != nil {
+		return t, nil
+	}
+	if h.remote != nil {
+		return h.remote.Find(ctx, id)
+	}
+	return h.findHere(ctx, id)
+}
+
+// findHere is find for what this hub has in memory or in its journal.
+func (h *Hub) findHere(ctx context.Context, id core.TaskID) (*task.Task, error) {
+	return h.tasks.Find(id, func() ([]core.Event, error) { return h.journal.Read(ctx, id, 0, 0) })
 }
 
 // execute executes a command on its task, if it has one.
@@ -207,13 +219,10 @@ func (h *Hub) execute(ctx context.Context, s *Session, c core.Call, t *task.Task
 
 // atOwner executes a command at the hub that owns its task, if that is another one. Nothing waits for a cancel.
 func (h *Hub) atOwner(ctx context.Context, s *Session, c core.Call, t *task.Task) error {
-	if !t.IsMirror() || !isForOwner(c.Command.Act()) {
+	if !t.IsRemote() || !isForOwner(c.Command.Act()) {
 		return nil
 	}
-	if ctx.Err() == nil && c.Command.Act() != core.ActCancel {
-		return h.askOwner(ctx, c, t)
-	}
-	return h.pass(c, t, s.identity.Hub)
+	return h.remote.Do(ctx, c, t, s.identity.Hub)
 }
 
 // isForOwner reports whether commands of the act on a task are for the hub that owns it.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -108,7 +107,7 @@ func (h *Hub) awaitOthers(ctx context.Context) {
 func (h *Hub) waitsForOthers() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, opener := range h.mirrors {
+	for _, opener := range h.asked {
 		if !opener.closed {
 			return true
 		}
@@ -127,8 +126,10 @@ func (h *Hub) takeNothing(reason string) bool {
 	for s := range h.sessions {
 		s.inbox.push(told)
 	}
-	if h.cluster != nil {
-		h.cluster.SetDraining(true)
+	if h.onDrain != nil {
+		h.onDrain()
+	}
+	if h.remote != nil {
 		time.AfterFunc(sealAfter, func() {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -168,28 +169,18 @@ func (h *Hub) farewell() string {
 // Elsewhere says which other hubs of the cluster take something new, in words for those whom this one
 // refuses; "" if there are none.
 func (h *Hub) Elsewhere() string {
-	if h.cluster == nil {
+	if h.openHubs == nil {
 		return ""
 	}
-	var others []string
-	for _, o := range h.cluster.Open() {
-		if o.Address != "" {
-			o.Name += " at " + o.Address
-		}
-		others = append(others, o.Name)
-	}
-	if others == nil {
-		return ""
-	}
-	return "go to hub " + strings.Join(others, ", or to hub ")
+	return h.openHubs()
 }
 
 // noteIdle notes whether a hub that takes nothing new has no task. Callers hold mu.
 func (h *Hub) noteIdle() {
-	if len(h.jobs)+len(h.others.arriving) > 0 || h.end.reason == "" || h.end.sealed {
+	if len(h.jobs)+h.coming > 0 || h.end.reason == "" || h.end.sealed {
 		return
 	}
-	if h.cluster == nil || time.Since(h.end.since) >= sealAfter {
+	if h.remote == nil || time.Since(h.end.since) >= sealAfter {
 		h.end.sealed = true
 		close(h.end.idle)
 	}
@@ -250,5 +241,18 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 	h.admitted.Wait()
 	err := h.recorder.Stop(h.unrecorded)
 	h.endSessions(gone)
+	return err
+}
+
+// Forget says that another hub of the cluster is gone for good. It returns a not_authorized Fault
+// unless the principal is an operator, an unsupported one for a hub alone, a conflict one for a hub
+// that is heard, and a retryable one if that could not be stored.
+func (h *Hub) Forget(ctx context.Context, p core.Principal, c core.Forget) error {
+	_, err := h.do(ctx, nil, core.Call{Principal: p, Command: c}, func() error {
+		if h.forgetHub == nil {
+			return core.NewFault(core.CodeUnsupported, "this hub is alone: it has no cluster")
+		}
+		return h.forgetHub(ctx, c.Hub)
+	})
 	return err
 }

@@ -82,7 +82,7 @@ func (s *Session) Feed(from string) (*Feed, error) {
 			return nil, err
 		}
 	}
-	f.at.cluster = s.hub.others.peers != nil
+	f.at.cluster = s.hub.remote != nil
 	f.asks = f.at.cluster
 	err := s.doFunc(core.WatchAll{}, func() error {
 		s.hub.feed(f, from == "")

@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/redact"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -32,8 +33,9 @@ func (h *Hub) Frames(ctx context.Context, p core.Principal, id core.TaskID) (Tas
 	}
 	about := framesOf{id, t.Status().OpenedAt}
 	found, err := h.framesHere(ctx, p, about)
-	answers, missing := framesInquiry.askAll(ctx, h, p, about)
-	gone := slices.DeleteFunc(h.legacies(), func(l *legacy) bool { return about.OpenedAt.After(l.since) })
+	answers, missing := framesMethod.AskAll(ctx, h, p, about)
+	_, _, gone := h.node.Names()
+	gone = slices.DeleteFunc(gone, func(name string) bool { return about.OpenedAt.After(h.node.State(name).GoneSince) })
 	if len(answers) == 0 && len(missing) == 0 && len(gone) == 0 || err != nil && !errors.Is(err, noFrames) {
 		return found, err
 	}
@@ -48,17 +50,17 @@ func (h *Hub) Frames(ctx context.Context, p core.Principal, id core.TaskID) (Tas
 	}
 	note(h.Name(), found.Missing)
 	for _, a := range answers {
-		for _, f := range a.out.Frames {
-			f.Hub = a.hub
+		for _, f := range a.Out.Frames {
+			f.Hub = a.Hub
 			found.Frames = append(found.Frames, f)
 		}
-		note(a.hub, a.out.Missing)
+		note(a.Hub, a.Out.Missing)
 	}
 	for _, hub := range missing {
 		note(hub, "it is not here, or did not answer or keeps no frames")
 	}
-	for _, l := range gone {
-		note(l.hub, "it is gone, and so are the frames that it kept in memory")
+	for _, hub := range gone {
+		note(hub, "it is gone, and so are the frames that it kept in memory")
 	}
 	if len(found.Frames) == 0 && err != nil {
 		return TaskFrames{}, err
@@ -76,10 +78,8 @@ type framesOf struct {
 	OpenedAt time.Time   `json:"opened_at,omitzero"`
 }
 
-// framesInquiry asks a hub for the frames of a task.
-var framesInquiry = inquiry[framesOf, TaskFrames]{"frames", func(ctx context.Context, h *Hub, by core.Principal, of framesOf) (TaskFrames, error) {
-	return h.framesHere(ctx, by, of)
-}}
+// framesMethod asks a hub for the frames of a task.
+const framesMethod rpc.Method[framesOf, TaskFrames] = "frames"
 
 // framesHere returns the frames of a task at this hub.
 func (h *Hub) framesHere(ctx context.Context, p core.Principal, of framesOf) (TaskFrames, error) {

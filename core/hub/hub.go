@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/cluster"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/memory"
@@ -20,6 +19,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/recorder"
 	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/roster"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/thread"
 	"github.com/dragoman-hub/dragoman/core/topic"
@@ -30,19 +30,16 @@ import (
 type Options struct {
 	// ID names the hub to its peers; "" generates one.
 	ID string
-	// Peers reaches the other hubs of the cluster; nil for a hub alone. Name is that of this hub in
-	// it, and Index stands in the ids of its tasks.
-	Peers Peers
-	Name  string
-	Index int
-	// Shared is the Journal, if the other hubs can read it: then tasks move between hubs, and tasks
-	// of hubs that are gone can be read. Else it is nil.
-	Shared journal.Shared
-	// Keys has the keys of requests for all hubs, next to Shared and Cluster; nil for a hub alone.
-	Keys KeyStore
-	// Cluster is told of the agents of this hub, and has the claims of their ids; nil for a hub
-	// alone. It runs once the hub is there.
-	Cluster *cluster.Cluster
+	// Remote are those with which the hub works as one, and Node is its node among them; nil for a hub alone.
+	Remote Remote
+	Node   *rpc.Node
+	// OnDrain is called once, when the hub begins to take nothing new; nil does nothing. It must return at once.
+	OnDrain func()
+	// Open says which others take something new, in words for those whom this hub refuses, "" for none; nil for a hub
+	// alone. It must return at once.
+	Open func() string
+	// Requests has the keys of requests for all hubs; nil for a hub alone.
+	Requests Requests
 	// Journal records every task; nil means a journal in memory. The hub does not close it.
 	Journal journal.Journal
 	Limits  Limits
@@ -112,7 +109,10 @@ type Observer interface {
 // Hub is the engine. It is safe for concurrent use.
 type Hub struct {
 	id         string
-	ownIndex   int // in the cluster: see Options.Index
+	remote     Remote // nil alone
+	node       *rpc.Node
+	onDrain    func()        // may be nil
+	openHubs   func() string // may be nil
 	limits     Limits
 	memory     *memory.Budget // may be nil
 	quotas     *quota.Book    // may be nil
@@ -125,8 +125,7 @@ type Hub struct {
 	log        *slog.Logger
 	observer   Observer
 	journal    journal.Journal
-	shared     journal.Shared // may be nil
-	keyStore   KeyStore       // may be nil
+	requests   Requests // may be nil
 	roster     *roster.Roster
 	threads    *thread.Book
 	index      *thread.Index
@@ -145,12 +144,11 @@ type Hub struct {
 	registrations registrations
 	tasks         *task.Store
 	packs         *pack.Registry
-	cluster       *cluster.Cluster // may be nil
 	questions     *question.Book
 	topics        *topic.Book
 	settings      *settings
 	followers     followers
-	talk          conversations
+	gathering     gathering
 	lookups       chan lookup
 	// background runs until ctx ends, which stop waits for.
 	background sync.WaitGroup
@@ -165,11 +163,19 @@ type Hub struct {
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
 	// runs has the agents of each principal that proved who it is.
-	runs    map[string][]*Session
-	jobs    map[core.TaskID]*job     // tasks that have not ended
-	mirrors map[core.TaskID]*Session // who opened a task of another hub that has not ended
-	others  otherHubs
-	visits  visits
+	runs      map[string][]*Session
+	jobs      map[core.TaskID]*job         // tasks that have not ended
+	asked     map[core.TaskID]*Session     // who opened a task that is run elsewhere and has not ended
+	sent      map[core.TaskID]core.AgentID // the agents of other hubs to which tasks went that have not ended
+	placing   map[core.TaskID]struct{}     // tasks on their way to other hubs
+	allPlaced chan struct{}                // closed when there are none any more
+	coming    int                          // tasks on their way here
+	expected  map[core.TaskID]struct{}     // see Port.Expected
+	orphans   map[core.AgentID][]orphan    // jobs of agents that have gone and come to another hub
+	peers     map[string]*otherHub         // those that are connected, as packs see them
+	// noticed are the notices of this hub of which the others have not said whether somebody
+	// subscribes to them, and those hubs.
+	noticed map[core.TaskID]map[string]bool
 	// recoveredKeys are tasks in the journal that have keys, until the Keys of their dialect are made.
 	recoveredKeys []journal.Head
 	numbers       uint64                    // of connections
@@ -184,11 +190,12 @@ type Hub struct {
 // New makes a Hub and starts its recorder. Close ends it.
 func New(opts Options) *Hub {
 	h := &Hub{
-		id: opts.ID, ownIndex: opts.Index, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, authorizer: opts.Authorizer,
+		id: opts.ID, remote: opts.Remote, node: opts.Node, onDrain: opts.OnDrain, openHubs: opts.Open, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, authorizer: opts.Authorizer,
 		limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact, frames: opts.Frames,
-		log: opts.Log, observer: opts.Observer, journal: opts.Journal, shared: opts.Shared, keyStore: opts.Keys, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
+		log: opts.Log, observer: opts.Observer, journal: opts.Journal, requests: opts.Requests, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), prices: opts.Prices, usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
-		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: newOtherHubs(opts),
+		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, asked: map[core.TaskID]*Session{}, sent: map[core.TaskID]core.AgentID{}, placing: map[core.TaskID]struct{}{}, allPlaced: make(chan struct{}),
+		expected: map[core.TaskID]struct{}{}, orphans: map[core.AgentID][]orphan{}, peers: map[string]*otherHub{}, noticed: map[core.TaskID]map[string]bool{}, gathering: newGathering(),
 		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, end: ending{idle: make(chan struct{}), drained: make(chan struct{})}, settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings), refusals: quota.NewRefusals(),
 	}
 	if h.id == "" {
@@ -204,6 +211,9 @@ func New(opts Options) *Hub {
 	if h.limiter == nil && h.quotas != nil {
 		h.limiter = h.quotas
 	}
+	if h.node == nil {
+		h.node = rpc.NewNode(nil, "", 0, h.log)
+	}
 	if h.journal == nil {
 		h.journal = journal.NewMemory(journal.Retention{})
 	}
@@ -212,24 +222,16 @@ func New(opts Options) *Hub {
 			Packs: h.limits.Packs, Tools: h.limits.PackTools, Calls: h.limits.PackCalls, CallBytes: h.limits.RequestBytes,
 			Timeout: h.limits.ToolTimeout, MaxTimeout: h.limits.MaxToolTimeout,
 		},
-		Reserved: isBuiltin, Schema: opts.Schema, Count: h.Count, Elsewhere: h.elsewherePack, Tell: h.tellPacks,
+		Reserved: isBuiltin, Schema: opts.Schema, Count: h.Count, Elsewhere: h.remotePack, Tell: h.tellPacks,
 	})
 	h.questions = question.NewBook(question.Options{Schema: opts.Schema, Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Settled: h.questionSettled, Tell: h.tellQuestion})
 	h.threads = thread.NewBook(h.limits.Threads, h.threadBytes())
 	h.index = thread.NewIndex(thread.IndexTasks)
-	h.talk = newConversations(h.limits.Threads)
 	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive, Tell: h.tellTopic})
-	if h.cluster != nil {
-		h.roster.Watch(func(e *roster.Entry) { h.cluster.SetLoad(e.ID, loadOf(e)) })
-	}
 	var cancel context.CancelFunc
 	h.ctx, cancel = context.WithCancel(context.Background())
 	h.background.Go(func() { h.readLookups(h.ctx) })
-	if h.shared != nil {
-		h.background.Go(func() { h.takeArrivals(h.ctx) })
-		h.background.Go(func() { h.settle(h.ctx) })
-	}
-	if opts.Peers != nil {
+	if h.remote != nil {
 		h.background.Go(func() { h.storeSettings(h.ctx) })
 	}
 	for range wholeReads {
@@ -244,16 +246,63 @@ func New(opts Options) *Hub {
 	h.tasks = task.NewStore(task.Limits{
 		TaskBytes: h.limits.TaskBytes, RequestBytes: h.limits.RequestBytes,
 		QuestionTimeout: h.limits.QuestionTimeout, Silence: h.limits.Silence, MaxDeadline: h.limits.MaxDeadline, CancelGrace: h.limits.CancelGrace, Retries: h.limits.Retries,
-		FinishedTasks: h.limits.FinishedTasks, FinishedBytes: h.limits.FinishedBytes, Owner: opts.Index, Cluster: opts.Peers != nil, Memory: h.memory,
+		FinishedTasks: h.limits.FinishedTasks, FinishedBytes: h.limits.FinishedBytes, Owner: h.node.Index(), Cluster: h.remote != nil, Memory: h.memory,
 	}, host{h}, h.journal)
 	age := journal.SegmentAge
-	if opts.Peers != nil { // readers wait for it
+	if h.remote != nil { // readers wait for it
 		age = journal.ShownAge
 	}
 	h.recorder = recorder.Start(recorder.Options{
 		Journal: h.journal, Usage: h.usageStore, Redact: opts.Redact, Find: h.tasks.Get, MaxLag: h.limits.JournalLag, SegmentAge: age, Count: h.Count, Log: h.log,
 	})
+	h.answerOthers()
+	if h.remote != nil {
+		h.remote.Attach(h.port())
+	}
 	return h
+}
+
+// RPC implements [rpc.Host].
+func (h *Hub) RPC() *rpc.Node { return h.node }
+
+// HomeOf is [rpc.Node.HomeOf] for this hub, which is no home while it takes nothing new.
+func (h *Hub) HomeOf(key string, others []string) string {
+	return h.node.HomeOf(key, others, h.Draining() == "")
+}
+
+// answerOthers has what other hubs ask and tell answered and heard.
+func (h *Hub) answerOthers() {
+	approvalsMethod.Answer(h, func(_ context.Context, by core.Principal, _ struct{}) ([]task.PendingApproval, error) {
+		return h.approvals(by), nil
+	})
+	auditMethod.Answer(h, h.auditHere)
+	configureMethod.Answer(h, func(_ context.Context, _ core.Principal, c core.Configure) (*AgentStatus, error) {
+		return h.configure(c)
+	})
+	framesMethod.Answer(h, h.framesHere)
+	restartMethod.Answer(h, func(_ context.Context, _ core.Principal, name string) (struct{}, error) {
+		return struct{}{}, h.restart(name)
+	})
+	tasksMethod.Answer(h, h.tasksHere)
+	usageMethod.Answer(h, func(_ context.Context, _ core.Principal, by usage.By) ([]usage.Total, error) {
+		return h.usage.Totals(by)
+	})
+	unreadMethod.Answer(h, h.unread)
+	runningMethod.Answer(h, h.runningHere)
+	betweenMethod.Answer(h, h.betweenHere)
+	h.hearPacks()
+	h.hearTopics()
+	h.hearSettings()
+	newsOfQuestions.Hear(h, h.hearQuestion, func(from string) { h.questions.HubUp(from) })
+	answersToQuestions.Answer(h, func(_ context.Context, by core.Principal, r core.Reply) (question.Outcome, error) {
+		return h.questions.AnswerFrom(by, r)
+	})
+	spentNews.Hear(h, h.toldSpent, nil)
+	newestNews.Hear(h, func(_ string, n newestOwn) { h.tasks.NoteLines(n.Lines) }, nil)
+	AdoptedMethod.Answer(h, func(_ context.Context, _ core.Principal, id core.TaskID) (bool, error) {
+		return h.tasks.Get(id) != nil, nil
+	})
+	recordedMethod.Answer(h, h.hasRecorded)
 }
 
 // ID returns the id of the hub.

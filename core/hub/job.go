@@ -17,8 +17,9 @@ type job struct {
 	asker *core.Principal
 
 	// Guarded by Hub.mu.
-	shunned []string // hubs that did not take it
-	waiting *Session // the agent in whose queue it is, or nil
+	shunned []string    // hubs that did not take it
+	why     *core.Fault // why it is on its way to another hub
+	waiting *Session    // the agent in whose queue it is, or nil
 	tried   []attempt
 	dialect string  // of the agent that got it last
 	first   holding // of the first agent: most tasks have one
@@ -30,6 +31,13 @@ func (j *job) From() core.Principal {
 		return *j.asker
 	}
 	return j.Task.From()
+}
+
+// tryAll notes agents that have failed.
+func (j *job) tryAll(agents []core.AgentID) {
+	for _, id := range agents {
+		j.tried = append(j.tried, attempt{agent: id})
+	}
 }
 
 // attempt is a failed attempt at a task, which is not repeated: neither with the agent that
@@ -180,13 +188,10 @@ func (h *Hub) ended(j *job) {
 		j.waiting = nil
 		h.unqueue(from, j)
 	}
-	if g := h.others.handing[j.ID()]; g != nil {
-		h.handNoMore(g)
-	}
+	h.notPlacing(j.ID())
+	delete(h.noticed, j.ID())
 	delete(h.jobs, j.ID())
 	h.returned(j.Task)
-	delete(h.others.cancels, j.ID())
-	delete(h.others.noticed, j.ID())
 	h.noteIdle()
 	h.mu.Unlock()
 	h.crossings.add(j, dialect)

@@ -29,23 +29,27 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 	card = clean(card)
 	h := s.hub
 	policy.Anticipate(h.authorizer, card)
-	if opts.OnlyByID || s.hasClaimed(card.ID) {
+	if opts.OnlyByID || s.isAgent(card.ID) {
 		return s.enter(card, opts)
 	}
-	if err := s.claim(card.ID); err != nil {
-		return err
+	if h.remote != nil {
+		if err := h.remote.Join(h.ctx, card.ID, s.number, s.identity.Principal); err != nil {
+			return err
+		}
 	}
 	err := s.enter(card, opts)
-	if err != nil {
-		s.unclaim(card.ID)
-		return err
+	if err == nil {
+		h.seek(card.ID, nil)
+	} else if h.remote != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.remote.Agent(card.ID, s.number, s.identity.Principal, nil)
 	}
-	h.seek(card.ID, nil)
-	return nil
+	return err
 }
 
-// hasClaimed reports whether the session is the agent with that id in the whole cluster.
-func (s *Session) hasClaimed(id core.AgentID) bool {
+// isAgent reports whether the session is the agent with that id everywhere.
+func (s *Session) isAgent(id core.AgentID) bool {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	return s.id == id && !s.opts.OnlyByID

@@ -24,7 +24,7 @@ type Repeatable struct {
 	Content [sha256.Size]byte
 }
 
-// KeysOptions bound [Keys]. In a cluster, the [KeyStore] bounds them.
+// KeysOptions bound [Keys] of a hub alone.
 type KeysOptions = dedup.Options
 
 // ErrOtherContent is wrapped by the Fault of a request whose key another request has.
@@ -32,6 +32,15 @@ var ErrOtherContent = errors.New("the key belongs to another request")
 
 // digest is a part of a SHA-256.
 type digest [16]byte
+
+// Requests has the keys of requests for all hubs that work as one.
+type Requests interface {
+	// Begin begins a request with a key, a name that its mark has, unless one was acted on before: then it returns the
+	// task of that. It waits for what may be acting on the same one, and returns a Fault that wraps ErrOtherContent for
+	// another request with the key. note, which does not wait, notes the task of the request, "" for none, and calls
+	// noted then. It is called once, also after an error.
+	Begin(ctx context.Context, key, mark string) (before core.TaskID, note func(id core.TaskID, noted func()), err error)
+}
 
 // Keys know which requests of a dialect were acted on, so that one that is sent again opens no second
 // task: neither here nor at another hub of the cluster. Keys are safe for concurrent use.
@@ -67,8 +76,8 @@ const keyTime = 5 * time.Second
 
 // Once acts on a request, unless one with its key was acted on before: then it returns the task of
 // that, and known. act opens a task with [OpenOptions.Key], or does something to one, and returns it;
-// it does not wait. After an error of act the key is free again. In a cluster, Once claims the key in
-// the [KeyStore] first.
+// it does not wait. After an error of act the key is free again. With others, Once asks
+// [Requests] first.
 //
 // It returns a Fault that wraps ErrOtherContent, and a retryable one while another hub is acting on
 // the request, or nothing says whether one is.
@@ -81,11 +90,11 @@ func (k *Keys) Once(ctx context.Context, r Repeatable, act func(key string) (cor
 	if err := k.begin(ctx, m.key); err != nil {
 		return "", false, late.Because(err)
 	}
-	var e entry
-	if k.hub.keyStore == nil {
+	note := func(_ core.TaskID, noted func()) { noted() }
+	if k.hub.requests == nil {
 		id, err = k.find(r.Owner, m)
 	} else {
-		id, e, err = k.hub.claimKey(ctx, m)
+		id, note, err = k.hub.requests.Begin(ctx, base64.RawURLEncoding.EncodeToString(m.key[:]), m.String())
 	}
 	if f := (*core.Fault)(nil); err != nil && (ctx.Err() != nil || !errors.As(err, &f)) {
 		err = late.Because(err)
@@ -96,7 +105,7 @@ func (k *Keys) Once(ctx context.Context, r Repeatable, act func(key string) (cor
 		}
 		k.note(r.Owner, m, id)
 	}
-	k.settle(m, e, id)
+	note(id, func() { k.done(m.key) }) // which may be after the answer to the requester
 	return id, known, err
 }
 
@@ -128,27 +137,8 @@ func (k *Keys) done(key digest) {
 	delete(k.working, key)
 }
 
-// settle ends what begin has begun, once the store has the task of the request, "" for none, instead of a
-// claim. It does not wait: should this hub die before, the journal tells.
-func (k *Keys) settle(m mark, e entry, id core.TaskID) {
-	h := k.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if e.name == "" || h.ctx.Err() != nil {
-		k.done(m.key)
-		return
-	}
-	next := claim{Task: id}
-	if id != "" {
-		next.Mark = m.String()
-	}
-	h.background.Go(func() {
-		defer k.done(m.key)
-		h.replaceKey(e, next)
-	})
-}
-
-func otherContent() error {
+// OtherContent returns the Fault of a request whose key another request has.
+func OtherContent() error {
 	return core.NewFault(core.CodeConflict, "the key was used for another request: choose a new one for each").Because(ErrOtherContent)
 }
 
@@ -158,14 +148,14 @@ func (k *Keys) find(owner string, m mark) (core.TaskID, error) {
 	defer k.mu.Unlock()
 	id, verdict := k.known.Find(owner, m.key, m.content)
 	if verdict == dedup.Conflict {
-		return "", otherContent()
+		return "", OtherContent()
 	}
 	return id, nil
 }
 
 // note is for find: it notes the task of a request.
 func (k *Keys) note(owner string, m mark, id core.TaskID) {
-	if id == "" || k.hub.keyStore != nil {
+	if id == "" || k.hub.requests != nil {
 		return
 	}
 	k.mu.Lock()

@@ -391,12 +391,12 @@ func (h *Hub) NotReady() error {
 	return h.takes(nil)
 }
 
-// canRecord returns a Fault if this hub knows that nothing new is recorded: it does not hear a majority of
-// its cluster, or the journal takes no records. What is taken then might be lost.
+// canRecord returns a Fault if this hub knows that nothing new is recorded: it is cut off, or the journal takes no
+// records. What is taken then might be lost.
 func (h *Hub) canRecord() error {
 	var f *core.Fault
-	if h.cluster != nil && !h.cluster.HasQuorum() {
-		f = core.NewFault(core.CodeOverloaded, "this hub does not hear a majority of its cluster and takes nothing new: ask another hub, or again in a moment")
+	if err := h.ready(); err != nil {
+		f = core.AsFault(err)
 	} else if why := h.recorder.Failing(); why != nil {
 		f = core.NewFault(core.CodeOverloaded, "this hub cannot record anything and takes nothing new: %s", why)
 	} else {
@@ -426,10 +426,34 @@ func (h *Hub) enter(s *Session, j *job, o *core.Open) {
 	if j.IsTurn() {
 		h.followers.opened(j.Task, s)
 	}
-	if !j.IsMirror() {
+	if !j.IsRemote() {
 		h.tellOpened(j.Task)
 	}
 	h.retain(s, j, o.Keep)
+}
+
+// ready is [Remote.Ready].
+func (h *Hub) ready() error {
+	if h.remote == nil {
+		return nil
+	}
+	return h.remote.Ready()
+}
+
+// tellOpened tells others of a task that this hub runs. Callers hold mu.
+func (h *Hub) tellOpened(t *task.Task) {
+	told := OpenedTask{Task: t.ID()}
+	if !t.IsNotice() {
+		told.Thread = t.Thread()
+	}
+	OpenedNews.TellAll(h, told)
+}
+
+// begins notes a task of an account in its thread; "" for none. Callers hold mu.
+func (h *Hub) begins(in core.ThreadID, id core.TaskID, account string) {
+	if in != "" && in != core.ThreadID(id) {
+		h.index.Add(in, id, account)
+	}
 }
 
 // retain notes a task with the session that has opened it. Callers hold mu.

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/rpc"
+	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/thread"
 )
 
@@ -17,24 +19,20 @@ type betweenAsked struct {
 	Before core.TaskID   `json:"before"`
 }
 
-// betweenInquiry asks a hub for the tasks of a thread between two. Those that it opens from then on
+// betweenMethod asks a hub for the tasks of a thread between two. Those that it opens from then on
 // come after them. Of a task that it has opened for a third hub to own, that one knows by then.
-func betweenInquiry() inquiry[betweenAsked, []core.TaskID] {
-	return inquiry[betweenAsked, []core.TaskID]{"thread.between", func(ctx context.Context, h *Hub, _ core.Principal, q betweenAsked) ([]core.TaskID, error) {
-		ctx, cancel := context.WithTimeout(ctx, inquiryTime)
-		defer cancel()
-		all, sent := h.between(q)
-		for _, s := range sent {
-			_, _ = adoptedInquiry.ask(ctx, h, s.owner, componentPrincipal, s.id) // else the reader finds out itself
-		}
-		return all, nil
-	}}
-}
+const betweenMethod rpc.Method[betweenAsked, []core.TaskID] = "thread.between"
 
-// adoptedInquiry asks a hub whether it has a task that was sent to it before.
-var adoptedInquiry = inquiry[core.TaskID, bool]{"task.adopted", func(_ context.Context, h *Hub, _ core.Principal, id core.TaskID) (bool, error) {
-	return h.tasks.Get(id) != nil, nil
-}}
+// betweenHere is betweenMethod at this hub.
+func (h *Hub) betweenHere(ctx context.Context, _ core.Principal, q betweenAsked) ([]core.TaskID, error) {
+	ctx, cancel := context.WithTimeout(ctx, rpc.AnswerTime)
+	defer cancel()
+	all, sent := h.between(q)
+	for _, s := range sent {
+		_, _ = AdoptedMethod.Ask(ctx, h, s.owner, PartPrincipal, s.id) // else the reader finds out itself
+	}
+	return all, nil
+}
 
 // sentTask is a task that was opened here, and of which its owner has said nothing yet.
 type sentTask struct {
@@ -50,8 +48,8 @@ func (h *Hub) between(q betweenAsked) (all []core.TaskID, sent []sentTask) {
 	h.tasks.Learn(q.Before)
 	for id, _ := h.index.Next(q.Thread, q.After); id != "" && id < q.Before; id, _ = h.index.Next(q.Thread, id) {
 		all = append(all, id)
-		if t := h.tasks.Get(id); h.mirrors[id] != nil && t != nil && t.Last().Body.Kind() == core.KindOpened {
-			owner, _ := h.owner(t)
+		if t := h.tasks.Get(id); h.asked[id] != nil && t != nil && t.Last().Body.Kind() == core.KindOpened {
+			owner, _ := h.node.At(task.OwnerOf(id))
 			sent = append(sent, sentTask{id, owner})
 		}
 	}
@@ -64,9 +62,9 @@ func (h *Hub) settleOrder(ctx context.Context, id core.ThreadID, after core.Task
 	for _, latest := range h.index.Latest(id, 1) {
 		settled = latest
 	}
-	answers, _ := betweenInquiry().askAll(ctx, h, componentPrincipal, betweenAsked{id, after, settled})
+	answers, _ := betweenMethod.AskAll(ctx, h, PartPrincipal, betweenAsked{id, after, settled})
 	for _, a := range answers {
-		for _, t := range a.out {
+		for _, t := range a.Out {
 			h.index.Add(id, t, thread.Unknown)
 		}
 	}

@@ -128,7 +128,7 @@ func (s *Session) callPack(call, name string, input json.RawMessage) {
 		From: s.identity.Principal, Agent: s.AgentID(), Capabilities: s.capabilities(), Tasks: s.callsFor(), Keep: s.identity.Keep, Waiting: &s.root().packCalls,
 		Trace: s.trace.Carried(),
 	}
-	if s.hub.others.peers != nil {
+	if s.hub.remote != nil {
 		c.Hops = s.hopsAbove(c.Tasks)
 	}
 	s.hub.packs.Call(c)

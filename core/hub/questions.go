@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
@@ -71,7 +72,7 @@ func (h *Hub) questionsIn(p core.Principal, thread core.ThreadID) []question.Que
 // those of the thread alone: see [question.Book.List]. Missing are the hubs whose questions are not among them.
 func (h *Hub) ReadQuestions(p core.Principal, thread core.ThreadID) (all []question.Question, missing []string) {
 	h.questions.Attend(p, thread)
-	_, missing = h.otherNames()
+	_, missing, _ = h.node.Names()
 	return h.questionsIn(p, thread), missing
 }
 
@@ -84,7 +85,9 @@ func (s *Session) AnswerQuestion(ctx context.Context, r core.Reply) (question.Ou
 }
 
 // newsOfQuestions is what the books of questions tell each other.
-var newsOfQuestions = news[question.Word]{what: "questions", told: func(h *Hub, from string, w question.Word) {
+const newsOfQuestions rpc.News[question.Word] = "questions"
+
+func (h *Hub) hearQuestion(from string, w question.Word) {
 	if w.Asked != nil {
 		for _, id := range w.Asked.Above {
 			more, _ := h.sources(h.tasks.Get(id))
@@ -92,23 +95,21 @@ var newsOfQuestions = news[question.Word]{what: "questions", told: func(h *Hub, 
 		}
 	}
 	h.questions.Hear(from, w)
-}, missed: func(h *Hub, from string) { h.questions.HubUp(from) }}
+}
 
 func (h *Hub) tellQuestion(hub string, w question.Word) {
-	if w.Settled != nil && newsOfQuestions.tell(h, hub, w) != nil {
+	if w.Settled != nil && newsOfQuestions.Tell(h, hub, w) != nil {
 		short := *w.Settled // it is no longer open
 		short.Outcome.Selected, short.Outcome.Text, short.Outcome.Content = nil, "", nil
 		w.Settled = &short
 	} else if w.Settled != nil {
 		return
 	}
-	newsOfQuestions.tellThese(h, []string{hub}, w)
+	newsOfQuestions.TellEach(h, []string{hub}, w)
 }
 
 // answersToQuestions asks the hub where a question was asked to take an answer.
-var answersToQuestions = inquiry[core.Reply, question.Outcome]{"questions.answer", func(_ context.Context, h *Hub, by core.Principal, r core.Reply) (question.Outcome, error) {
-	return h.questions.AnswerFrom(by, r)
-}}
+const answersToQuestions rpc.Method[core.Reply, question.Outcome] = "questions.answer"
 
 func (h *Hub) answerQuestion(ctx context.Context, by core.Principal, r core.Reply) (question.Outcome, error) {
 	home, err := h.questions.Home(by, r)
@@ -118,7 +119,7 @@ func (h *Hub) answerQuestion(ctx context.Context, by core.Principal, r core.Repl
 	case home == "":
 		return h.questions.Answer(by, r)
 	}
-	o, err := answersToQuestions.ask(ctx, h, home, by, r)
+	o, err := answersToQuestions.Ask(ctx, h, home, by, r)
 	o.By = by
 	return o, err
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/timer"
 )
@@ -15,13 +16,16 @@ type recordedUpTo struct {
 	Seq  uint64      `json:"seq"`
 }
 
-var recordedInquiry = inquiry[recordedUpTo, bool]{"task.recorded", func(ctx context.Context, h *Hub, _ core.Principal, in recordedUpTo) (bool, error) {
+const recordedMethod rpc.Method[recordedUpTo, bool] = "task.recorded"
+
+// hasRecorded is recordedMethod at this hub.
+func (h *Hub) hasRecorded(ctx context.Context, _ core.Principal, in recordedUpTo) (bool, error) {
 	t, err := h.findHere(ctx, in.Task)
-	if err != nil || t.IsMirror() {
+	if err != nil || t.IsRemote() {
 		return err == nil && t.HasEnded(), nil
 	}
 	return t.HasRecorded(in.Seq), nil
-}}
+}
 
 // The owner does not wait, since others ask it too. Who waits asks again after a while, and after
 // longer ones while the journal of the owner is behind.
@@ -32,18 +36,17 @@ const (
 
 // Recorded waits until the journal has a task up to seq, at whichever hub its owner is, or ctx ends.
 func (h *Hub) Recorded(ctx context.Context, t *task.Task, seq uint64) error {
-	if !t.IsMirror() {
+	if !t.IsRemote() {
 		return t.Recorded(ctx, seq)
 	}
 	// An end is shown once it is stored, and with it all before.
 	for again := recordedAgain; !t.HasEnded(); again = min(2*again, recordedSeldom) {
-		h.mu.Lock()
-		owner, ok := h.owner(t)
-		h.mu.Unlock()
-		if ok {
-			if has, err := recordedInquiry.ask(ctx, h, owner, core.Principal{}, recordedUpTo{t.ID(), seq}); err == nil && has {
-				return nil
-			}
+		owner := t.Owner()
+		if owner == "" {
+			owner, _ = h.node.At(task.OwnerOf(t.ID()))
+		}
+		if has, err := recordedMethod.Ask(ctx, h, owner, core.Principal{}, recordedUpTo{t.ID(), seq}); err == nil && has {
+			return nil
 		}
 		if err := timer.Sleep(ctx, again); err != nil {
 			return err

@@ -2,8 +2,6 @@ package hub
 
 import (
 	"context"
-	"errors"
-	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -25,9 +23,6 @@ func (h *Hub) Recover(ctx context.Context) error {
 	gone := core.NewFault(core.CodeUnreachable, "the hub stopped while the task was running: ask again")
 	unsure := core.NewFault(core.CodeInternal, "a part of the journal was damaged, and with it what became of this task: it may have been done; the log of the hub says more")
 	err := h.journal.Heads(ctx, func(head journal.Head) bool {
-		if hasMovedFrom(head, h.others.name) {
-			return true
-		}
 		end, at := head.End, head.At
 		if end == 0 {
 			fault := gone
@@ -35,12 +30,9 @@ func (h *Hub) Recover(ctx context.Context) error {
 				fault = unsure
 				damaged++
 			}
-			lost := endOf(head, fault)
+			lost := task.EndOf(head, fault)
 			end, at = core.KindFailed, lost.Event.At
 			cut = append(cut, lost)
-		}
-		if !h.owns(ctx, head) {
-			return true // but it has its end, should the record of its move be stored yet
 		}
 		kept = append(kept, recovered{head.Task, head.Thread, head.ThreadTask})
 		if head.Key != "" {
@@ -61,7 +53,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 	if damaged > 0 {
 		h.log.Error("the ends of tasks may be in a damaged part of the journal: whether they were done is unknown", "tasks", damaged)
 	}
-	cut = closeOpen(ctx, cut, func(ctx context.Context, id core.TaskID) ([]core.Event, error) { return h.journal.Read(ctx, id, 0, 0) })
+	cut = task.CloseOpen(ctx, cut, func(ctx context.Context, id core.TaskID) ([]core.Event, error) { return h.journal.Read(ctx, id, 0, 0) })
 	if err := h.journal.Append(ctx, cut...); err != nil {
 		return err
 	}
@@ -134,22 +126,4 @@ func turnsIn(req core.Request, id core.TaskID, log *task.Log) []core.Turn {
 		core.Turn{Role: core.RoleUser, Text: req.Content, Files: thread.KeptFiles(req.Attachments), Task: id, At: first.At, From: from},
 		core.Turn{Role: core.RoleAssistant, Text: a.Text, Files: thread.KeptFiles(a.Files), Agent: a.Agent, Task: id, At: last.At, From: from},
 	)
-}
-
-// owns reports whether a task in the part of this hub is its own, and not one that was to move here
-// and did not.
-func (h *Hub) owns(ctx context.Context, head journal.Head) bool {
-	h.mu.Lock()
-	_, foreign := h.ownerOf(task.OwnerOf(head.Task))
-	h.mu.Unlock()
-	came := head.Last.Body != nil && isMove(head.Last) // it has not ended
-	if h.shared == nil || !foreign && !came {
-		return true
-	}
-	_, owner, err := h.stored(ctx, head.Task)
-	if errors.Is(err, journal.ErrUnknown) { // one from before this hub was in a cluster has any index
-		events, _ := h.journal.Read(ctx, head.Task, 0, 0)
-		return !slices.ContainsFunc(events, isMove)
-	}
-	return err != nil || owner == h.others.name
 }

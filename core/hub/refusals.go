@@ -29,7 +29,7 @@ func (h *Hub) tellCut(stored []journal.Record) {
 func (h *Hub) record(j *job) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.others.noticed[j.ID()] == nil {
+	if h.noticed[j.ID()] == nil {
 		h.recorder.Record(j.Task)
 	}
 }
@@ -38,12 +38,12 @@ func (h *Hub) record(j *job) {
 func (h *Hub) recordNotices() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for id := range h.others.noticed {
+	for id := range h.noticed {
 		if t := h.tasks.Get(id); t != nil {
 			h.recorder.Record(t)
 		}
 	}
-	clear(h.others.noticed)
+	clear(h.noticed)
 }
 
 // recordRefused has the journal get a task that was refused. It reports false where its requester was refused

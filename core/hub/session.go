@@ -312,8 +312,8 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 // cancelLeft cancels a task whose requester has left. It may have ended, or its owner may be gone.
 func (h *Hub) cancelLeft(t *task.Task, p core.Principal) {
 	const why = "the requester left"
-	if t.Cancel(p.ID, why) == nil && t.IsMirror() {
-		_ = h.pass(core.Call{Principal: p, Command: core.Cancel{Task: t.ID(), Reason: why}}, t, "")
+	if t.Cancel(p.ID, why) == nil && t.IsRemote() {
+		_ = h.remote.Do(NoWait, core.Call{Principal: p, Command: core.Cancel{Task: t.ID(), Reason: why}}, t, "")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // AgentSettings are what an operator sets for an agent. The zero AgentSettings set nothing.
@@ -112,10 +113,8 @@ func (h *Hub) Configure(ctx context.Context, p core.Principal, c core.Configure)
 	return *o.agent, nil
 }
 
-// configureInquiry asks the hub of an agent to change the settings of the agent.
-var configureInquiry = inquiry[core.Configure, *AgentStatus]{"configure", func(_ context.Context, h *Hub, _ core.Principal, c core.Configure) (*AgentStatus, error) {
-	return h.configure(c)
-}}
+// configureMethod asks the hub of an agent to change the settings of the agent.
+const configureMethod rpc.Method[core.Configure, *AgentStatus] = "configure"
 
 // configureAnywhere configures an agent of any hub.
 func (h *Hub) configureAnywhere(ctx context.Context, p core.Principal, c core.Configure) (*AgentStatus, error) {
@@ -124,7 +123,7 @@ func (h *Hub) configureAnywhere(ctx context.Context, p core.Principal, c core.Co
 		return h.configure(c)
 	}
 	c.Agent = e.ID
-	a, err := configureInquiry.ask(ctx, h, e.Hub, p, c)
+	a, err := configureMethod.Ask(ctx, h, e.Hub, p, c)
 	if err == nil {
 		a.Hub = e.Hub
 	}
@@ -143,9 +142,9 @@ func (h *Hub) configure(c core.Configure) (*AgentStatus, error) {
 		h.mu.Unlock()
 		return nil, core.NewFault(core.CodeUnsupported, "agent %s speaks %s, which has no heartbeat interval: leave it out", id, s.identity.Dialect)
 	}
-	own := h.settings.configure(id, c, h.Clustered())
+	own := h.settings.configure(id, c, h.remote != nil)
 	h.applySettings(s, c.Reason)
-	settingsNews().tellAll(h, agentSet{Agent: id, Settings: own})
+	settingsNews.TellAll(h, agentSet{Agent: id, Settings: own})
 	h.mu.Unlock()
 	h.log.Info("the settings of an agent were changed", "agent", id, "max_concurrent", own.MaxConcurrent, "heartbeat", own.Heartbeat.String(), "reason", c.Reason)
 	if err := h.settings.save(); err != nil {

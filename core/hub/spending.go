@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
@@ -32,7 +33,7 @@ type spent struct {
 	Accounts []usage.Account `json:"accounts,omitempty"`
 }
 
-var spentNews = news[spent]{what: "spent", told: (*Hub).toldSpent}
+const spentNews rpc.News[spent] = "spent"
 
 // Priced implements [task.Host].
 func (h host) Priced(u core.Usage) core.Usage { return h.prices.Priced(u) }
@@ -43,7 +44,7 @@ func (h host) Spend(t *task.Task, r usage.Record, late bool) []usage.BudgetStatu
 	if late {
 		h.recorder.SpentLate(t, r)
 	}
-	if h.others.peers == nil || !h.budgets.HasLimits() {
+	if h.remote == nil || !h.budgets.HasLimits() {
 		return h.budgets.Add(r)
 	}
 	h.spending.mu.Lock()
@@ -51,9 +52,9 @@ func (h host) Spend(t *task.Task, r usage.Record, late bool) []usage.BudgetStatu
 	near := h.budgets.Add(r)
 	for name, knows := range h.spending.told {
 		if knows {
-			h.spending.told[name] = spentNews.tell(h.Hub, name, spent{Hub: h.ownIndex, Record: &r}) == nil
+			h.spending.told[name] = spentNews.Tell(h, name, spent{Hub: h.node.Index(), Record: &r}) == nil
 		} else {
-			h.spending.told[name] = h.tellAccounts(name, h.ownIndex, h.budgets.Accounts(), true)
+			h.spending.told[name] = h.tellAccounts(name, h.node.Index(), h.budgets.Accounts(), true)
 		}
 	}
 	return near
@@ -70,9 +71,9 @@ func (h *Hub) tellSpent(name string) {
 	if h.spending.told == nil {
 		h.spending.told = map[string]bool{}
 	}
-	h.spending.told[name] = h.tellAccounts(name, h.ownIndex, h.budgets.Accounts(), true)
-	for other, index := range h.others.indices {
-		if !h.others.up[other] {
+	h.spending.told[name] = h.tellAccounts(name, h.node.Index(), h.budgets.Accounts(), true)
+	for _, index := range h.budgets.Others() {
+		if _, up := h.node.At(index); !up {
 			h.tellAccounts(name, index, h.budgets.AccountsOf(index), false)
 		}
 	}
@@ -91,10 +92,10 @@ const spentAtOnce = 1000
 // tellAccounts tells a hub what was used at one with an index. It reports whether it could.
 func (h *Hub) tellAccounts(name string, index int, all []usage.Account, begins bool) bool {
 	if len(all) == 0 && begins {
-		return spentNews.tell(h, name, spent{Hub: index, Begins: true}) == nil
+		return spentNews.Tell(h, name, spent{Hub: index, Begins: true}) == nil
 	}
 	for part := range slices.Chunk(all, spentAtOnce) {
-		if spentNews.tell(h, name, spent{Hub: index, Begins: begins, Accounts: part}) != nil {
+		if spentNews.Tell(h, name, spent{Hub: index, Begins: begins, Accounts: part}) != nil {
 			return false
 		}
 		begins = false
@@ -106,9 +107,9 @@ func (h *Hub) tellAccounts(name string, index int, all []usage.Account, begins b
 func (h *Hub) toldSpent(from string, s spent) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	its := h.others.indices[from] == s.Hub
-	switch name, known := h.others.byIndex[s.Hub]; {
-	case s.Hub == h.ownIndex || !its && known && h.others.up[name]:
+	its := h.node.State(from).Index == s.Hub
+	switch _, up := h.node.At(s.Hub); {
+	case s.Hub == h.node.Index() || !its && up:
 		return
 	case s.Record != nil:
 		h.budgets.AddOf(s.Hub, *s.Record)

@@ -3,10 +3,12 @@ package hub
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/thread"
 )
@@ -36,17 +38,20 @@ func (h *Hub) Tasks(ctx context.Context, p core.Principal, f task.Filter) (page 
 
 func (h *Hub) tasksOfAll(ctx context.Context, p core.Principal, f task.Filter) (TaskPage, error) {
 	q := tasksAsked{Filter: f}
-	if h.others.peers == nil {
+	if h.remote == nil {
 		return h.tasksHere(ctx, p, q)
 	}
-	q.Hubs, _ = h.otherNames()
-	q.Hubs = append(q.Hubs, h.others.name)
+	up, missing, gone := h.node.Names()
+	q.Hubs = append(slices.Clone(up), h.node.Name())
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var answers []answerOf[TaskPage]
-	var missing []string
+	var answers []rpc.Answered[TaskPage]
 	var asking sync.WaitGroup
-	asking.Go(func() { answers, missing = tasksInquiry.askAll(ctx, h, p, q) })
+	asking.Go(func() {
+		var late []string
+		answers, late = tasksMethod.AskThese(ctx, h, append(up, gone...), p, q)
+		missing = append(missing, late...)
+	})
 	page, err := h.tasksHere(ctx, p, q) // meanwhile: each may read the journal for up to a second
 	if err != nil {
 		cancel()
@@ -58,18 +63,9 @@ func (h *Hub) tasksOfAll(ctx context.Context, p core.Principal, f task.Filter) (
 	pages := []TaskPage{page}
 	for _, a := range answers {
 		if f.Text != "" { // a hub of an older version has not searched
-			a.out.Tasks = slices.DeleteFunc(a.out.Tasks, func(t task.Status) bool { return t.Found == "" })
+			a.Out.Tasks = slices.DeleteFunc(a.Out.Tasks, func(t task.Status) bool { return t.Found == "" })
 		}
-		pages = append(pages, a.out)
-	}
-	for _, l := range h.legacies() {
-		left, err := h.tasksLeft(ctx, p, l, f)
-		if err != nil {
-			missing = append(missing, l.hub)
-			h.log.Warn("the tasks of a hub that is gone could not be read for a list", "hub", l.hub, "error", err)
-			continue
-		}
-		pages = append(pages, left)
+		pages = append(pages, a.Out)
 	}
 	slices.Sort(missing)
 	page = mergePages(pages, f.Listed())
@@ -80,24 +76,39 @@ func (h *Hub) tasksOfAll(ctx context.Context, p core.Principal, f task.Filter) (
 // tasksAsked asks hubs for their tasks, each for its own.
 type tasksAsked struct {
 	Filter task.Filter `json:"filter"`
-	// Hubs are all that are asked. What a hub mirrors of the tasks of others, it lists too.
+	// Hubs are all that are asked. What a hub has of the tasks of others, it lists too.
 	Hubs []string `json:"hubs"`
 }
 
-// tasksInquiry asks a hub for a page of its tasks.
-var tasksInquiry = inquiry[tasksAsked, TaskPage]{"tasks", func(ctx context.Context, h *Hub, by core.Principal, q tasksAsked) (TaskPage, error) {
-	return h.tasksHere(ctx, by, q)
-}}
+// TasksMethod is the name of the method that asks a hub for a page of its tasks. A [Remote] answers it in the place of
+// hubs that are gone, by [Port.List].
+const TasksMethod = "tasks"
+
+const tasksMethod rpc.Method[tasksAsked, TaskPage] = TasksMethod
+
+// List answers tasksMethod with the tasks of a store. It is called without the lock.
+func (p Port) List(ctx context.Context, r rpc.Request, of *task.Store, threads *thread.Index) (json.RawMessage, error) {
+	var q tasksAsked
+	if err := json.Unmarshal(r.In, &q); err != nil {
+		return nil, err
+	}
+	page, err := p.h.page(ctx, r.By, q.Filter, of, threads, nil)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(page)
+}
 
 // tasksHere lists the tasks of this hub.
 func (h *Hub) tasksHere(ctx context.Context, p core.Principal, q tasksAsked) (TaskPage, error) {
 	return h.page(ctx, p, q.Filter, h.tasks, h.index, func(t *task.Task) bool {
-		if !t.IsMirror() {
+		if !t.IsRemote() {
 			return true
 		}
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		hub, _ := h.owner(t)
+		hub := t.Owner()
+		if hub == "" {
+			hub, _ = h.node.At(task.OwnerOf(t.ID()))
+		}
 		return !slices.Contains(q.Hubs, hub)
 	})
 }

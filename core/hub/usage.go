@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
@@ -19,13 +20,11 @@ func (h *Hub) Usage(ctx context.Context, p core.Principal, by usage.By) (all []u
 		if err != nil {
 			return err
 		}
-		answers, gone := usageInquiry.askAll(ctx, h, p, by)
-		all, missing = own, gone
+		answers, away := usageMethod.AskAll(ctx, h, p, by)
+		_, _, gone := h.node.Names() // what their tasks have used is counted where it is stored
+		all, missing = own, append(away, gone...)
 		for _, a := range answers {
-			all = usage.Sum(all, a.out)
-		}
-		for _, l := range h.legacies() { // what its tasks have used is counted where it is stored
-			missing = append(missing, l.hub)
+			all = usage.Sum(all, a.Out)
 		}
 		slices.Sort(missing)
 		missing = slices.Compact(missing)
@@ -40,10 +39,8 @@ func (h *Hub) Spent() usage.Total { return h.usage.Total() }
 // Currency returns that of all costs.
 func (h *Hub) Currency() string { return h.prices.Currency }
 
-// usageInquiry asks a hub for the totals of what its tasks have used.
-var usageInquiry = inquiry[usage.By, []usage.Total]{"usage", func(_ context.Context, h *Hub, _ core.Principal, by usage.By) ([]usage.Total, error) {
-	return h.usage.Totals(by)
-}}
+// usageMethod asks a hub for the totals of what its tasks have used.
+const usageMethod rpc.Method[usage.By, []usage.Total] = "usage"
 
 // Budgets returns the present state of all budgets, with what was used at other hubs; none to a
 // principal that may not list usage.

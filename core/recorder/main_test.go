@@ -195,15 +195,15 @@ func (s *fixture) Spend(t *task.Task, r usage.Record, late bool) []usage.BudgetS
 	return nil
 }
 
-func (s *fixture) JournalBehind() bool                                 { return s.Behind() }
-func (s *fixture) Appended(core.TaskID, core.Event)                    {}
+func (s *fixture) JournalBehind() bool                           { return s.Behind() }
+func (s *fixture) Appended(core.TaskID, core.Event)              {}
 func (s *fixture) Answered(core.Request, core.TaskID, *task.Log) {}
-func (s *fixture) Recorded(core.TaskID, uint64)                        {}
-func (s *fixture) BudgetsCrossed([]usage.BudgetStatus)                 {}
-func (s *fixture) Dropped(core.TaskID, core.ThreadID)                  {}
-func (s *fixture) Ended(*task.Task, task.Worker)                       {}
-func (s *fixture) CancelUnanswered(*task.Task)                         {}
-func (s *fixture) Redactor() *redact.Redactor                          { return nil }
+func (s *fixture) Recorded(core.TaskID, uint64)                  {}
+func (s *fixture) BudgetsCrossed([]usage.BudgetStatus)           {}
+func (s *fixture) Dropped(core.TaskID, core.ThreadID)            {}
+func (s *fixture) Ended(*task.Task, task.Worker)                 {}
+func (s *fixture) CancelUnanswered(*task.Task)                   {}
+func (s *fixture) Redactor() *redact.Redactor                    { return nil }
 
 // worker is an agent that reads nothing.
 type worker struct{}

@@ -164,7 +164,7 @@ const hubName = "hub"
 
 // decide decides one approval. Callers hold mu.
 func (t *Task) decide(d core.ApprovalDecided) error {
-	if err := t.mayDecide(d); err != nil || t.mirror {
+	if err := t.mayDecide(d); err != nil || t.remote {
 		return err
 	}
 	p := t.pending[d.ID]
@@ -193,7 +193,7 @@ func (t *Task) mayDecide(d core.ApprovalDecided) error {
 		return core.NewFault(core.CodeConflict, "%q was decided before: approved by %s", d.ID, before.By)
 	case decided:
 		return core.NewFault(core.CodeConflict, "%q was decided before: denied by %s", d.ID, before.By)
-	case p == nil && t.mirror:
+	case p == nil && t.remote:
 		return nil // the owner may have it already, and says so if it does not
 	case p == nil:
 		return core.NewFault(core.CodeInvalid, "task %s has no pending approval %q", t.id, d.ID)

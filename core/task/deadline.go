@@ -44,7 +44,7 @@ func (t *Task) limitTo(most time.Duration) {
 
 // rearm sets the timer to when there may be something to do next. Callers hold mu.
 func (t *Task) rearm() {
-	if t.deadline != nil && !t.mirror && t.state != Ended {
+	if t.deadline != nil && !t.remote && t.state != Ended {
 		now := time.Now()
 		t.deadline.Reset(t.wakes(now).Sub(now))
 	}
@@ -84,7 +84,7 @@ func (t *Task) waitsForPeople(now time.Time) bool {
 // the task as cancelled.
 func (t *Task) expire() {
 	t.mu.Lock()
-	if t.mirror { // its owner has the deadline
+	if t.remote { // its owner has the deadline
 		t.mu.Unlock()
 		return
 	}

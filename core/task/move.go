@@ -17,7 +17,7 @@ import (
 func (t *Task) Leave(to string, agent core.AgentID, why *core.Fault) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.state != Queued || t.mirror || t.leaving != nil {
+	if t.state != Queued || t.remote || t.leaving != nil {
 		return false
 	}
 	b := core.Retrying{Agent: agent, Fault: why, Hub: to}
@@ -59,7 +59,7 @@ func (t *Task) Gone() bool {
 	}
 	record := *t.leaving
 	t.take(record)
-	t.mirror, t.sparse, t.moved, t.owner, t.worker = true, true, record.Seq, ownerIn([]core.Event{record}), nil
+	t.remote, t.sparse, t.moved, t.owner, t.worker = true, true, record.Seq, ownerIn([]core.Event{record}), nil
 	t.deadline.Stop()
 	return true
 }
@@ -78,13 +78,13 @@ func (s *Store) Arrive(t *Task, record core.Event) bool {
 	defer s.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.mirror || t.state == Ended || t.log.Len() == 0 {
+	if !t.remote || t.state == Ended || t.log.Len() == 0 {
 		return false
 	}
 	if last := t.log.Last(); last.Seq != record.Seq || last.Epoch != record.Epoch || t.owner != ownerIn([]core.Event{record}) {
 		return false
 	}
-	t.mirror, t.moved, t.state = false, 0, Queued
+	t.remote, t.moved, t.state = false, 0, Queued
 	t.noteRecorded(record.Seq)
 	s.begin(t, time.Now())
 	return true
@@ -98,7 +98,7 @@ func (t *Task) Owner() string {
 }
 
 // Moves returns how often the task has moved.
-func (t *Task) Moves() (n int) {
+func (t *Task) Transfers() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for e := range t.log.All() {

@@ -27,7 +27,7 @@ func TestTheRecordOfAMoveIsReadOnceItIsStored(t *testing.T) {
 		t.Fatalf("got the copy %v, want the task and the record of its move", all)
 	}
 	wantKinds(t, one, "opened")
-	if !one.Gone() || one.Gone() || !one.IsMirror() || one.Owner() != "b" {
+	if !one.Gone() || one.Gone() || !one.IsRemote() || one.Owner() != "b" {
 		t.Error("got no mirror of a task of b")
 	}
 	wantRead(t, "the requester", in, "1")
@@ -91,7 +91,7 @@ func TestAMirrorBecomesTheTaskOfItsHub(t *testing.T) {
 		one.Leave("b", "", going)
 		all, _ := one.Copy()
 		here, h, _ := newStore()
-		copied := here.Mirror(one.ID(), all[0])
+		copied := here.Remote(one.ID(), all[0])
 		record := all[1]
 		if here.Arrive(copied, record) {
 			t.Error("got it before the record was stored")
@@ -102,7 +102,7 @@ func TestAMirrorBecomesTheTaskOfItsHub(t *testing.T) {
 		if here.Arrive(copied, other) {
 			t.Error("got it by another record")
 		}
-		if !here.Arrive(copied, record) || here.Arrive(copied, record) || copied.IsMirror() {
+		if !here.Arrive(copied, record) || here.Arrive(copied, record) || copied.IsRemote() {
 			t.Fatal("got a mirror, or a task that has arrived twice")
 		}
 		if copied.Extend([]core.Event{event(1, 3, core.Done{})}) {

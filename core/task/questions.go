@@ -19,7 +19,7 @@ func (t *Task) Ask(w Worker, q core.QuestionAsked) error { return t.report(w, q,
 func (t *Task) Settle(s core.QuestionAnswered) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, open := t.questions[s.ID]; !open || t.mirror || t.state == Ended {
+	if _, open := t.questions[s.ID]; !open || t.remote || t.state == Ended {
 		return
 	}
 	t.append(s, nil)

@@ -45,7 +45,7 @@ func TestAMirrorKnowsForHowLongPeopleAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, _ := newStoreWith(patient())
 		due := time.Now().Add(30 * time.Minute)
-		one := s.Mirror("1", core.Event{Seq: 1, Epoch: 1, At: time.Now(), Body: core.Opened{Task: "1", DefaultDeadline: true, Request: core.Request{To: core.ToAny(), Deadline: due}}})
+		one := s.Remote("1", core.Event{Seq: 1, Epoch: 1, At: time.Now(), Body: core.Opened{Task: "1", DefaultDeadline: true, Request: core.Request{To: core.ToAny(), Deadline: due}}})
 		one.Extend([]core.Event{event(1, 2, core.Assigned{Agent: "bob", Attempt: 1}), event(1, 3, core.QuestionAsked{ID: "1"})})
 		pass(10 * time.Minute)
 		one.Extend([]core.Event{event(1, 4, core.QuestionAnswered{ID: "1", Answered: true, Text: "left", By: "ann"})})

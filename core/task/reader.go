@@ -149,7 +149,7 @@ func (t *Task) Watch(in Inbox, from core.Cursor, tag any) (*Reader, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next, gap := from.Seq, (*Gap)(nil)
-	ahead := t.mirror && t.state != Ended && from.Epoch >= t.epoch && from.Seq > t.last()
+	ahead := t.remote && t.state != Ended && from.Epoch >= t.epoch && from.Seq > t.last()
 	if from.Seq > 0 && !ahead {
 		var err error
 		if next, gap, err = t.behind(from); err != nil {

@@ -47,7 +47,7 @@ func (t *Task) hasRecorded(seq uint64) bool { return t.recorded >= seq || t.load
 func (t *Task) IsRecorded() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.mirror {
+	if t.remote {
 		return t.recorded >= t.moved
 	}
 	return t.recorded >= t.last()
@@ -113,7 +113,7 @@ func (t *Task) showHeld() {
 // showsRecorded reports whether readers get nothing before this hub has recorded it. What a mirror has, its
 // owner has recorded, but for the record by which the task has left. Callers hold mu.
 func (t *Task) showsRecorded() bool {
-	return t.store.limits.Cluster && (!t.mirror || t.recorded < t.moved)
+	return t.store.limits.Cluster && (!t.remote || t.recorded < t.moved)
 }
 
 // shown returns the last sequence number that readers may see, but for an end that waits: what was asked at

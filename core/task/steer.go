@@ -18,7 +18,7 @@ func (t *Task) Cancel(by, reason string) error {
 	case t.state == Ended:
 		t.mu.Unlock()
 		return core.NewFault(core.CodeConflict, "task %s has ended already", t.id)
-	case t.cancelling || t.mirror:
+	case t.cancelling || t.remote:
 		t.mu.Unlock()
 		return nil
 	}
@@ -49,11 +49,11 @@ func (t *Task) Inject(in core.Injected) error {
 	switch {
 	case t.state != Running:
 		return core.NewFault(core.CodeConflict, "no agent works on task %s now: it is %s", t.id, t.state)
-	case !t.mirror && !t.worker.Features().Has(core.FeatureInjection):
+	case !t.remote && !t.worker.Features().Has(core.FeatureInjection):
 		t.store.host.Count("refused.injection")
 		return core.NewFault(core.CodeUnsupported, "agent %s takes no context while it works: wait for its answer and ask again", t.agent)
 	}
-	if err := t.hasRoom(in); err != nil || t.mirror {
+	if err := t.hasRoom(in); err != nil || t.remote {
 		return err
 	}
 	t.append(in, nil)

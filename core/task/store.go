@@ -368,7 +368,7 @@ func (s *Store) trim(tasks, bytes int) {
 		delete(s.tasks, oldest.id)
 		if unstored {
 			s.catalog.remove(oldest.id)
-		} else if !oldest.mirror { // the journal of this hub has it
+		} else if !oldest.remote { // the journal of this hub has it
 			s.catalog.settle(oldest.id, last, w, cause)
 		}
 		s.finished.Pop()

@@ -156,7 +156,7 @@ func TestATaskThatComesWhileTheJournalIsReadIsTheOneThatRuns(t *testing.T) {
 	s, _, _ := newStore()
 	var came *task.Task
 	found, err := s.Find("a", func() ([]core.Event, error) {
-		came = s.Mirror("a", core.Event{Seq: 1, Epoch: 1, Body: core.Opened{Task: "a"}})
+		came = s.Remote("a", core.Event{Seq: 1, Epoch: 1, Body: core.Opened{Task: "a"}})
 		return came.Events(), nil
 	})
 	if err != nil || found != came {

@@ -76,10 +76,10 @@ type life struct {
 	// loaded says that the task was read from the journal: it has ended, and its text may
 	// be merged. It does not change.
 	loaded     bool
-	mirror     bool        // another hub owns it
+	remote     bool        // another hub owns it
 	unstored   bool        // and has stored nothing of it
 	beyond     uint64      // the first event that came behind a hole, for which the owner was asked; 0 if none did
-	sparse     bool        // it was loaded, or has been a mirror: its text may be merged, and numbers missing
+	sparse     bool        // it was loaded, or has been a remote: its text may be merged, and numbers missing
 	owner      string      // the hub that the last record of a move names; "" for the one that opened it
 	leaving    *core.Event // the record of a move that is prepared
 	moved      uint64      // the number of the record by which it has left this hub; 0 if it has not
@@ -353,7 +353,7 @@ func (t *Task) take(e core.Event) {
 	if k == core.KindDone && t.request.Intent != core.IntentNotify {
 		t.store.host.Answered(t.request, t.id, &t.log)
 	}
-	if !t.mirror { // the owner's host has it
+	if !t.remote { // the owner's host has it
 		t.store.host.Appended(t.id, e)
 	}
 	for r, next := t.readers, (*Reader)(nil); r != nil; r = next {
@@ -368,7 +368,7 @@ func (t *Task) take(e core.Event) {
 // another hub owns it.
 func (t *Task) End(body core.Body) bool {
 	t.mu.Lock()
-	if t.state == Ended || t.mirror {
+	if t.state == Ended || t.remote {
 		t.mu.Unlock()
 		return false
 	}
@@ -393,7 +393,7 @@ func (t *Task) Refuse(f *core.Fault) {
 func (t *Task) DropContent() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.log.Len() == 1 && !t.mirror {
+	if t.log.Len() == 1 && !t.remote {
 		t.dropContent()
 	}
 }

@@ -1,6 +1,9 @@
 package usage
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Account is what somebody has used of a budget at one hub, in a stable JSON form.
 type Account struct {
@@ -18,6 +21,19 @@ func (b *Budgets) HasLimits() bool { return len(b.limits) > 0 }
 
 // Accounts returns what was used at this hub.
 func (b *Budgets) Accounts() []Account { return b.AccountsOf(own) }
+
+// Others returns the other hubs of which something is known, in order.
+func (b *Budgets) Others() (hubs []int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for hub := range b.purses {
+		if hub != own {
+			hubs = append(hubs, hub)
+		}
+	}
+	slices.Sort(hubs)
+	return hubs
+}
 
 // AccountsOf returns what was used at another hub, as far as it is known.
 func (b *Budgets) AccountsOf(hub int) (all []Account) {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/lru"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // unread holds the tasks of recent messages whose answer no stream has sent completely.
@@ -57,7 +57,7 @@ func (u *unread) take(task core.TaskID) bool {
 
 // unreadMatter takes over from another hub of the cluster, where the message was sent, that its
 // answer has yet to be sent.
-const unreadMatter hub.Matter[core.TaskID, bool] = "coven.unread"
+const unreadMatter rpc.Method[core.TaskID, bool] = "coven.unread"
 
 // isUnread reports whether the answer to a message of a client has yet to be sent, at whichever hub
 // the message was sent.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // An agent renews and ends its lease at any hub of the cluster. The hub where it registered has the
@@ -18,7 +18,7 @@ type change struct {
 	Endpoint string `json:"endpoint,omitempty"`
 }
 
-const leaseMatter hub.Matter[change, bool] = "parallax.lease"
+const leaseMatter rpc.Method[change, bool] = "parallax.lease"
 
 // answerLeases has the hub change leases that it has for other hubs.
 func (r *Registry) answerLeases() {

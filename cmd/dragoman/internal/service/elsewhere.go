@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
@@ -49,7 +49,7 @@ func (s *Service) forward(w http.ResponseWriter, r *http.Request, p core.Princip
 	transport := &http.Transport{
 		DisableKeepAlives: true, // each request has its principal
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			conn, err := s.hub.Visit(at, httpService, p)
+			conn, err := s.hub.RPC().Dial(at, httpService, p)
 			if err != nil {
 				return nil, err
 			}
@@ -101,7 +101,7 @@ func (s *Service) hostHTTP(handler http.Handler) {
 		l.once.Do(func() { close(l.closed) })
 		_ = server.Close()
 	}
-	s.hub.Host(httpService, func(ctx context.Context, by core.Principal, conn hub.Conn) {
+	s.hub.RPC().Serve(httpService, func(ctx context.Context, by core.Principal, conn rpc.Conn) {
 		c, sent := netConn(ctx, conn)
 		select {
 		case l.conns <- visitorConn{c, by}:
@@ -145,7 +145,7 @@ func (l *visitors) Addr() net.Addr { return &net.UnixAddr{Name: "other hubs", Ne
 
 // netConn returns a connection whose bytes go over a tunnel. Both end together; sent is closed once
 // the tunnel has all that was written.
-func netConn(ctx context.Context, conn hub.Conn) (_ net.Conn, sent <-chan struct{}) {
+func netConn(ctx context.Context, conn rpc.Conn) (_ net.Conn, sent <-chan struct{}) {
 	own, other := net.Pipe()
 	all := make(chan struct{})
 	ctx = context.WithoutCancel(ctx) // the tunnel ends with its hubs

@@ -8,7 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
-	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // registrar is the authenticator as the hub sees it.
@@ -32,8 +32,8 @@ func (r registrar) Admit(ctx context.Context, principal string, approved bool) e
 
 // What hubs tell each other of principals that registered: a record that has changed, and all of them.
 const (
-	changedMatter    hub.Matter[[]byte, bool]              = "principals.changed"
-	registeredMatter hub.Matter[string, registeredRecords] = "principals.registered"
+	changedMatter    rpc.Method[[]byte, bool]              = "principals.changed"
+	registeredMatter rpc.Method[string, registeredRecords] = "principals.registered"
 )
 
 // registeredRecords are a page of records, and after what the next one begins; "" at the end.

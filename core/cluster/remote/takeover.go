@@ -1,4 +1,4 @@
-package hub
+package remote
 
 import (
 	"cmp"
@@ -8,64 +8,66 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/redact"
+	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
-// Inherit ends the tasks of another hub whose life this one has taken over: those that were running
+// TakeOver ends the tasks of another hub whose life this one has taken over: those that were running
 // fail as unreachable and retryable, in a new epoch. It waits for the journal, whose error it
 // returns; then it may be called again. Tasks of which nothing was said yet, and that any agent may
-// have, move here instead: the rest does that, which may wait for the part of this hub, too. It is
+// have, go on here instead: the rest does that, which may wait for the part of this hub, too. It is
 // called once.
-func (h *Hub) Inherit(ctx context.Context, e journal.Estate) (rest func(context.Context), err error) {
+func (r *Hubs) TakeOver(ctx context.Context, e journal.Estate) (rest func(context.Context), err error) {
 	gone := core.NewFault(core.CodeUnreachable, "hub %s, which had the task, is gone: ask again", e.Life().Hub)
 	var cut []journal.Record
-	var unsaid []journal.Head
+	var open []journal.Head
 	err = e.Heads(ctx, func(head journal.Head) bool {
 		switch {
-		case hasMovedFrom(head, e.Life().Hub):
-		case h.shared != nil && isUnsaid(head):
-			unsaid = append(unsaid, head)
+		case hasLeft(head, e.Life().Hub):
+		case r.shared != nil && hasNoOutput(head):
+			open = append(open, head)
 		default:
-			cut = append(cut, endOf(head, gone))
+			cut = append(cut, task.EndOf(head, gone))
 		}
 		return true
 	})
 	if err == nil && len(cut) > 0 {
-		h.log.Warn("tasks of a hub that is gone were running", "hub", e.Life().Hub, "tasks", len(cut))
-		err = e.Append(ctx, closeOpen(ctx, cut, h.readStored)...)
+		r.log.Warn("tasks of a hub that is gone were running", "hub", e.Life().Hub, "tasks", len(cut))
+		err = e.Append(ctx, task.CloseOpen(ctx, cut, r.readStored)...)
 	}
 	if err != nil {
 		return nil, err
 	}
-	h.tellCut(cut)
-	all, cut, err := h.bequests(ctx, unsaid, e.Life().Hub, gone)
+	r.Cut(cut)
+	all, cut, err := r.transferPlans(ctx, open, e.Life().Hub, gone)
 	if len(cut) > 0 { // also after an error: what has its end is not read again
-		failed := e.Append(ctx, closeOpen(ctx, cut, h.readStored)...)
+		failed := e.Append(ctx, task.CloseOpen(ctx, cut, r.readStored)...)
 		if failed == nil {
-			h.tellCut(cut)
+			r.Cut(cut)
 		}
 		err = cmp.Or(failed, err)
 	}
 	if err != nil {
-		h.giveUp(all) // they are looked at again
+		r.abort(all) // they are looked at again
 	}
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	return func(ctx context.Context) { h.claimTasks(ctx, e, all, gone) }, nil
+	return func(ctx context.Context) { r.claimTasks(ctx, e, all, gone) }, nil
 }
 
-// hasMovedFrom reports whether a task has moved from a hub to another one, which has its end.
-func hasMovedFrom(head journal.Head, hub string) bool {
+// hasLeft reports whether a task was transferred from a hub to another one, which has its end.
+func hasLeft(head journal.Head, hub string) bool {
 	b, ok := head.Last.Body.(core.Retrying)
 	return ok && b.Hub != "" && b.Hub != hub
 }
 
-// isUnsaid reports whether it may be that no agent has said anything of a task. Its last event tells
+// hasNoOutput reports whether it may be that no agent has said anything of a task. Its last event tells
 // that of most.
-func isUnsaid(head journal.Head) bool {
+func hasNoOutput(head journal.Head) bool {
 	if head.Damaged || head.Last.Body == nil {
 		return false
 	}
@@ -73,26 +75,26 @@ func isUnsaid(head journal.Head) bool {
 	return !k.Output() && k != core.KindCancelRequested
 }
 
-// bequests is bequest for several tasks. It returns those that are to move here, the ends of others, and
+// transferPlans is transferPlan for several tasks. It returns those that are to go on here, the ends of others, and
 // the first error.
-func (h *Hub) bequests(ctx context.Context, heads []journal.Head, of string, gone *core.Fault) (all []*arrival, cut []journal.Record, err error) {
+func (r *Hubs) transferPlans(ctx context.Context, heads []journal.Head, of string, gone *core.Fault) (all []*arrival, cut []journal.Record, err error) {
 	found, ends, failed := make([]*arrival, len(heads)), make([]*core.Fault, len(heads)), make([]error, len(heads))
-	eachAtOnce(heads, func(i int, head journal.Head) { found[i], ends[i], failed[i] = h.bequest(ctx, head, of, gone) })
+	task.EachAtOnce(heads, func(i int, head journal.Head) { found[i], ends[i], failed[i] = r.transferPlan(ctx, head, of, gone) })
 	for i, head := range heads {
 		switch {
 		case failed[i] != nil:
 		case found[i] != nil:
 			all = append(all, found[i])
 		default:
-			cut = append(cut, endOf(head, ends[i]))
+			cut = append(cut, task.EndOf(head, ends[i]))
 		}
 	}
 	return all, cut, cmp.Or(failed...)
 }
 
-// bequest returns what of a task is to move here or, if it has to end, with which Fault.
-func (h *Hub) bequest(ctx context.Context, head journal.Head, of string, gone *core.Fault) (_ *arrival, end *core.Fault, err error) {
-	events, owner, err := h.stored(ctx, head.Task)
+// transferPlan returns what of a task is to go on here or, if it has to end, with which Fault.
+func (r *Hubs) transferPlan(ctx context.Context, head journal.Head, of string, gone *core.Fault) (_ *arrival, end *core.Fault, err error) {
+	events, owner, err := r.stored(ctx, head.Task)
 	var gap *journal.GapError
 	if errors.Is(err, journal.ErrUnknown) || errors.As(err, &gap) || err == nil && owner != of {
 		return nil, gone, nil // a copy that does not count, or whose beginning is lost
@@ -105,29 +107,29 @@ func (h *Hub) bequest(ctx context.Context, head journal.Head, of string, gone *c
 		return nil, gone, nil // so it is
 	}
 	before := triesOf(events)
-	if before.over || !h.mayHaveAnother(opened.Request, before) {
+	if before.over || !r.mayHaveAnother(opened.Request, before) {
 		return nil, gone, nil
 	}
-	opened = h.withSecrets(head.Task, opened)
+	opened = r.withSecrets(head.Task, opened)
 	events[0].Body = opened
-	if h.redact != nil && h.redact() != nil && redact.IsMarked(opened.Request) {
+	if r.Redact != nil && r.Redact() != nil && redact.IsMarked(opened.Request) {
 		return nil, core.NewFault(core.CodeUnreachable, "hub %s, which had the task, is gone, and no other hub has all of the request: what was redacted is not in the journal: ask again", of), nil
 	}
 	record := core.Retrying{ // nobody has to ask again
-		Fault: core.NewFault(core.CodeUnreachable, "hub %s, which had the task, is gone", of), Hub: h.others.name, Attempt: before.attempt, Agent: before.agent,
+		Fault: core.NewFault(core.CodeUnreachable, "hub %s, which had the task, is gone", of), Hub: r.name, Attempt: before.attempt, Agent: before.agent,
 	}
 	events = append(events, core.Event{Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: record})
-	a := h.await(head.Task, "", Handover{Events: events, Stored: head.Last.End(), From: opened.From, Keep: true, Tried: before.tried})
-	if a != nil && !h.someoneFor(a) {
-		h.dismiss(a)
+	a := r.expectTransfer(head.Task, "", Transfer{Events: events, Stored: head.Last.End(), From: opened.From, Keep: true, Tried: before.tried})
+	if a != nil && !r.hasAgentFor(a) {
+		r.reject(a)
 		a = nil // nobody is there
 	}
 	return a, gone, nil
 }
 
 // withSecrets returns the beginning of a task with what is not in the journal, if this hub has it.
-func (h *Hub) withSecrets(id core.TaskID, opened core.Opened) core.Opened {
-	known := h.tasks.Get(id)
+func (r *Hubs) withSecrets(id core.TaskID, opened core.Opened) core.Opened {
+	known := r.Tasks.Get(id)
 	if known == nil || known.From().ID == "" {
 		return opened
 	}
@@ -140,11 +142,11 @@ func (h *Hub) withSecrets(id core.TaskID, opened core.Opened) core.Opened {
 
 // tries are which agents had a task, by its events.
 type tries struct {
-	attempt int
-	agent   core.AgentID   // the one of the attempt
-	tried   []core.AgentID // those before it
-	moves   int            // to another hub
-	over    bool           // an agent has begun to answer, or the task was to end
+	attempt   int
+	agent     core.AgentID   // the one of the attempt
+	tried     []core.AgentID // those before it
+	transfers int            // to another hub
+	over      bool           // an agent has begun to answer, or the task was to end
 }
 
 func triesOf(events []core.Event) (t tries) {
@@ -154,7 +156,7 @@ func triesOf(events []core.Event) (t tries) {
 			t.attempt, t.agent = b.Attempt, b.Agent
 		case core.Retrying:
 			if b.Hub != "" {
-				t.moves++
+				t.transfers++
 			} else {
 				t.tried = append(t.tried, b.Agent)
 			}
@@ -166,38 +168,33 @@ func triesOf(events []core.Event) (t tries) {
 }
 
 // mayHaveAnother reports whether a request may go to another agent, of another hub.
-func (h *Hub) mayHaveAnother(r core.Request, before tries) bool {
-	to := r.To.Reach()
-	return to != core.ReachAgent && to != core.ReachHub && r.Intent != core.IntentNotify &&
-		before.attempt <= h.limits.Retries && before.moves < mostMoves && time.Now().Before(r.Deadline)
+func (r *Hubs) mayHaveAnother(q core.Request, before tries) bool {
+	to := q.To.Reach()
+	return to != core.ReachAgent && to != core.ReachHub && q.Intent != core.IntentNotify &&
+		before.attempt <= r.Limits.Retries && before.transfers < hub.MostTransfers && time.Now().Before(q.Deadline)
 }
 
-// someoneFor reports whether some agent may have a task that is to move here.
-func (h *Hub) someoneFor(a *arrival) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	j := &job{Task: a.task, opener: h.standFor(h.others.name), asker: &a.From}
-	for _, id := range a.Tried {
-		j.tried = append(j.tried, attempt{agent: id})
-	}
-	c := h.choose(j, true)
-	return c.now != nil || c.later != nil || c.hub != ""
+// hasAgentFor reports whether some agent may have a task that is to go on here.
+func (r *Hubs) hasAgentFor(a *arrival) bool {
+	r.Lock()
+	defer r.Unlock()
+	return r.HasAgentFor(a.task, a.From, a.Tried, r.standFor(r.name))
 }
 
-// giveUp forgets tasks that do not move here now. Commands on them go to whoever has them.
-func (h *Hub) giveUp(all []*arrival) {
+// abort forgets tasks that do not come here now. Commands on them go to whoever has them.
+func (r *Hubs) abort(all []*arrival) {
 	for _, a := range all {
-		h.passHeld(a.task, h.dismiss(a))
+		r.passBuffered(a.task, r.reject(a))
 	}
 }
 
 // claimTasks makes tasks of a hub that is gone those of this one. Those end that it cannot store by their
 // deadline.
-func (h *Hub) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, gone *core.Fault) {
+func (r *Hubs) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, gone *core.Fault) {
 	// The part of this hub may have lost its leader with the hub that is gone, and says so at once.
-	parked := func(a *arrival) bool {
+	persisted := func(a *arrival) bool {
 		for {
-			err := h.park(ctx, a)
+			err := r.persist(ctx, a)
 			if err == nil || errors.Is(err, errOtherCopy) || errors.Is(err, journal.ErrFenced) || ctx.Err() != nil || !time.Now().Before(a.task.Deadline()) {
 				return err == nil
 			}
@@ -206,12 +203,12 @@ func (h *Hub) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, 
 	}
 	var records []journal.Record
 	for _, a := range all {
-		r := journal.Record{Task: a.task.ID(), Event: a.record()}
-		if !parked(a) {
-			h.dismiss(a)
-			r.Event.Body = core.Failed{Fault: gone}
+		end := journal.Record{Task: a.task.ID(), Event: a.record()}
+		if !persisted(a) {
+			r.reject(a)
+			end.Event.Body = core.Failed{Fault: gone}
 		}
-		records = append(records, r)
+		records = append(records, end)
 	}
 	for {
 		err := e.Append(ctx, records...)
@@ -219,26 +216,26 @@ func (h *Hub) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, 
 			break
 		}
 		if errors.Is(err, journal.ErrFenced) || ctx.Err() != nil {
-			h.settleClaims(ctx, all)
+			r.settleClaims(ctx, all)
 			return
 		}
 		_ = timer.Sleep(ctx, settleAgain)
 	}
-	h.tellCut(records)
+	r.Cut(records)
 	for i, a := range all {
-		h.extend(a.task, []core.Event{records[i].Event})
+		r.extend(a.task, []core.Event{records[i].Event})
 	}
 }
 
 // settleClaims gives up the tasks that this hub was not the first to claim. A claim whose acknowledgement was
 // lost may have been stored: the journal says which tasks have moved here.
-func (h *Hub) settleClaims(ctx context.Context, all []*arrival) {
+func (r *Hubs) settleClaims(ctx context.Context, all []*arrival) {
 	for _, a := range all {
 		for {
-			events, _, err := h.stored(ctx, a.task.ID())
+			events, _, err := r.stored(ctx, a.task.ID())
 			var gap *journal.GapError
 			if err == nil || errors.As(err, &gap) {
-				h.extend(a.task, events)
+				r.extend(a.task, events)
 				break
 			}
 			if errors.Is(err, journal.ErrUnknown) || ctx.Err() != nil {
@@ -247,5 +244,5 @@ func (h *Hub) settleClaims(ctx context.Context, all []*arrival) {
 			_ = timer.Sleep(ctx, settleAgain)
 		}
 	}
-	h.giveUp(slices.DeleteFunc(all, func(a *arrival) bool { return !a.task.IsMirror() }))
+	r.abort(slices.DeleteFunc(all, func(a *arrival) bool { return !a.task.IsRemote() }))
 }

@@ -1,9 +1,8 @@
-package hub
+package remote
 
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -11,7 +10,9 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/timer"
 )
@@ -22,7 +23,7 @@ import (
 // the key, and the hubs to which the task may have gone.
 
 // KeyStore has an entry for each key, which all hubs of a cluster share. It drops one some time after its
-// last write: not before the longest [KeysOptions.Age].
+// last write: not before the longest [hub.KeysOptions].Age.
 type KeyStore interface {
 	// Read returns an entry and its revision; zeros if there is none. It may return a former one.
 	Read(ctx context.Context, name string) (text string, revision uint64, err error)
@@ -53,18 +54,36 @@ type entry struct {
 	revision   uint64
 }
 
+// Begin implements [hub.Requests].
+func (r *Hubs) Begin(ctx context.Context, key, mark string) (before core.TaskID, note func(core.TaskID, func()), err error) {
+	before, e, err := r.claimKey(ctx, key, mark)
+	if e.name == "" {
+		return before, func(_ core.TaskID, noted func()) { noted() }, err
+	}
+	return before, func(id core.TaskID, noted func()) {
+		next := claim{Task: id}
+		if id != "" {
+			next.Mark = mark
+		}
+		r.Go(func(ctx context.Context) { // should this hub die before, the journal tells
+			defer noted()
+			r.replaceKey(ctx, e, next)
+		})
+	}, err
+}
+
 // claimKey claims the key of a request. It returns the task of the request if there is one, else the entry
 // with the claim. It waits for hubs that are acting on the request.
-func (h *Hub) claimKey(ctx context.Context, m mark) (before core.TaskID, e entry, err error) {
-	mine := claim{Mark: m.String(), By: h.shared.Life(), After: h.tasks.Newest()}.text()
-	e = entry{name: base64.RawURLEncoding.EncodeToString(m.key[:]), text: mine}
+func (r *Hubs) claimKey(ctx context.Context, key, mark string) (before core.TaskID, e entry, err error) {
+	mine := claim{Mark: mark, By: r.shared.Life(), After: r.Tasks.Newest()}.text()
+	e = entry{name: key, text: mine}
 	const shortest, longest = 2 * time.Millisecond, 100 * time.Millisecond
 	for pause, free := shortest, true; ; pause = min(2*pause, longest) {
-		if err := h.canRecord(); err != nil {
+		if err := r.CanRecord(); err != nil {
 			return "", entry{}, err
 		}
 		if free {
-			next, err := h.keyStore.Write(ctx, e.name, mine, e.revision)
+			next, err := r.keys.Write(ctx, e.name, mine, e.revision)
 			if err != nil { // it may have been done
 				return "", e, err
 			}
@@ -74,11 +93,11 @@ func (h *Hub) claimKey(ctx context.Context, m mark) (before core.TaskID, e entry
 			}
 		}
 		var text string
-		if text, e.revision, err = h.keyStore.Read(ctx, e.name); err == nil {
-			before, free, err = h.judgeKey(ctx, m, text)
+		if text, e.revision, err = r.keys.Read(ctx, e.name); err == nil {
+			before, free, err = r.judgeKey(ctx, mark, text)
 		}
 		switch {
-		case before != "" || errors.Is(err, ErrOtherContent):
+		case before != "" || errors.Is(err, hub.ErrOtherContent):
 			return before, entry{}, err
 		case free:
 			continue
@@ -90,8 +109,8 @@ func (h *Hub) claimKey(ctx context.Context, m mark) (before core.TaskID, e entry
 }
 
 // judgeKey returns the task of a request by the entry of its key, or that the key is free. It returns an
-// error while that cannot be said, and one that wraps ErrOtherContent if another request has the key.
-func (h *Hub) judgeKey(ctx context.Context, m mark, text string) (before core.TaskID, free bool, err error) {
+// error while that cannot be said, and one that wraps hub.ErrOtherContent if another request has the key.
+func (r *Hubs) judgeKey(ctx context.Context, mark, text string) (before core.TaskID, free bool, err error) {
 	var c claim
 	if text != "" {
 		if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -101,37 +120,37 @@ func (h *Hub) judgeKey(ctx context.Context, m mark, text string) (before core.Ta
 	switch {
 	case c.Task != "":
 		before = c.Task
-		free, err = h.isLost(ctx, before)
-	case c == claim{} || c.By == h.shared.Life(): // the caller alone acts on the key here
+		free, err = r.isLost(ctx, before)
+	case c == claim{} || c.By == r.shared.Life(): // the caller alone acts on the key here
 		return "", true, nil
 	default:
-		before, err = h.openedFor(ctx, c)
+		before, err = r.openedFor(ctx, c)
 		free = before == ""
 	}
 	switch {
 	case err != nil || free:
 		return "", free && err == nil, err
-	case c.Mark != m.String():
-		return "", false, otherContent()
+	case c.Mark != mark:
+		return "", false, hub.OtherContent()
 	}
 	return before, false, nil
 }
 
 // replaceKey replaces an entry, unless another hub has.
-func (h *Hub) replaceKey(e entry, c claim) {
+func (r *Hubs) replaceKey(ctx context.Context, e entry, c claim) {
 	for {
-		next, err := h.keyStore.Write(h.ctx, e.name, c.text(), e.revision)
+		next, err := r.keys.Write(ctx, e.name, c.text(), e.revision)
 		if err == nil && next != 0 {
 			return
 		}
-		text, revision, err := h.keyStore.Read(h.ctx, e.name)
+		text, revision, err := r.keys.Read(ctx, e.name)
 		switch {
 		case err == nil && text == e.text: // it was written and not acknowledged
 			e.revision = revision
 		case err == nil && (revision > e.revision || revision == 0 && e.revision > 0): // another hub has, or its time is over
 			return
 		}
-		if timer.Sleep(h.ctx, settleAgain) != nil {
+		if timer.Sleep(ctx, settleAgain) != nil {
 			return
 		}
 	}
@@ -139,38 +158,30 @@ func (h *Hub) replaceKey(e entry, c claim) {
 
 // isLost reports whether a task that a hub has told of is not there any more. It waits for the owner
 // or the journal, and returns an error as long as nobody can tell.
-func (h *Hub) isLost(ctx context.Context, id core.TaskID) (bool, error) {
-	_, err := h.find(ctx, id)
+func (r *Hubs) isLost(ctx context.Context, id core.TaskID) (bool, error) {
+	_, err := r.find(ctx, id)
 	if !errors.Is(err, unknownTask) {
 		return false, err
 	}
-	l, _ := task.LineOf(id)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if l.Maker() != l.Owner() && h.others.up[h.others.byIndex[l.Maker()]] {
-		return false, err // it may be on its way to its owner
+	if l, _ := task.LineOf(id); l.Maker() != l.Owner() {
+		if _, up := r.At(l.Maker()); up {
+			return false, err // it may be on its way to its owner
+		}
 	}
 	return true, nil
 }
 
-// openedInquiry asks a hub for the task that a life of another one has opened for a request: it may have
+// openedMethod asks a hub for the task that a life of another one has opened for a request: it may have
 // the task and not have stored it yet.
-func openedInquiry() inquiry[claim, core.TaskID] {
-	return inquiry[claim, core.TaskID]{"keys.opened", func(_ context.Context, h *Hub, _ core.Principal, c claim) (core.TaskID, error) {
-		return h.openedHere(c)
-	}}
-}
+const openedMethod rpc.Method[claim, core.TaskID] = "keys.opened"
 
-// openedHere is openedInquiry at this hub. It returns an error while it may still get tasks of that life.
-func (h *Hub) openedHere(c claim) (core.TaskID, error) {
-	all, _ := h.cluster.Hubs()
-	h.mu.Lock()
-	hears := h.others.up[c.By.Hub]
-	h.mu.Unlock()
-	if hears && slices.ContainsFunc(all, func(a cluster.Hub) bool { return a.Name == c.By.Hub && a.Epoch <= c.By.Epoch }) {
+// openedHere is openedMethod at this hub. It returns an error while it may still get tasks of that life.
+func (r *Hubs) openedHere(c claim) (core.TaskID, error) {
+	all, _ := r.cluster.Hubs()
+	if r.view.get(c.By.Hub).up && slices.ContainsFunc(all, func(a cluster.Hub) bool { return a.Name == c.By.Hub && a.Epoch <= c.By.Epoch }) {
 		return "", actsStill(c.By)
 	}
-	for _, t := range h.tasks.InMemory() {
+	for _, t := range r.Tasks.InMemory() {
 		if t.Key() == c.Mark && t.ID() > c.After {
 			return t.ID(), nil
 		}
@@ -181,15 +192,15 @@ func (h *Hub) openedHere(c claim) (core.TaskID, error) {
 // openedFor returns the task that the life with a claim has opened; "" if it has opened none, and will not.
 // It returns an error while nobody can tell. A task of a life is in the part of its hub, or in that of the
 // hub to which it went: that is asked first, since it may not have stored it yet.
-func (h *Hub) openedFor(ctx context.Context, c claim) (core.TaskID, error) {
-	if err := h.isOver(ctx, c.By); err != nil {
+func (r *Hubs) openedFor(ctx context.Context, c claim) (core.TaskID, error) {
+	if err := r.isOver(ctx, c.By); err != nil {
 		return "", err
 	}
-	all, _ := h.cluster.Hubs()
+	all, _ := r.cluster.Hubs()
 	for _, at := range all {
-		id, err := h.hasOpened(ctx, at, c)
+		id, err := r.hasOpened(ctx, at, c)
 		if err == nil && id == "" {
-			err = h.shared.HeadsOf(ctx, at.Name, func(head journal.Head) bool {
+			err = r.shared.HeadsOf(ctx, at.Name, func(head journal.Head) bool {
 				if head.Key == c.Mark && head.Task > c.After {
 					id = head.Task
 				}
@@ -200,7 +211,7 @@ func (h *Hub) openedFor(ctx context.Context, c claim) (core.TaskID, error) {
 			return "", err
 		}
 		if id != "" {
-			if lost, err := h.isLost(ctx, id); err != nil || !lost {
+			if lost, err := r.isLost(ctx, id); err != nil || !lost {
 				return id, err
 			}
 		}
@@ -209,21 +220,21 @@ func (h *Hub) openedFor(ctx context.Context, c claim) (core.TaskID, error) {
 }
 
 // hasOpened is openedFor for what a hub has in memory. That is nothing once its own life is over.
-func (h *Hub) hasOpened(ctx context.Context, at cluster.Hub, c claim) (core.TaskID, error) {
+func (r *Hubs) hasOpened(ctx context.Context, at cluster.Hub, c claim) (core.TaskID, error) {
 	switch {
 	case at.Name == c.By.Hub:
 		return "", nil
-	case at.Name == h.others.name:
-		return h.openedHere(c)
+	case at.Name == r.name:
+		return r.openedHere(c)
 	case at.State == cluster.Gone:
-		return "", h.isOver(ctx, at.Life())
+		return "", r.isOver(ctx, at.Life())
 	}
-	return openedInquiry().ask(ctx, h, at.Name, componentPrincipal, c)
+	return openedMethod.Ask(ctx, r, at.Name, hub.PartPrincipal, c)
 }
 
 // isOver returns an error unless nothing more of a life can be stored.
-func (h *Hub) isOver(ctx context.Context, l journal.Life) error {
-	now, by, err := h.shared.LifeOf(ctx, l.Hub)
+func (r *Hubs) isOver(ctx context.Context, l journal.Life) error {
+	now, by, err := r.shared.LifeOf(ctx, l.Hub)
 	if err == nil && now.Epoch <= l.Epoch && (now != l || by == journal.Life{}) {
 		return actsStill(l)
 	}

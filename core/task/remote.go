@@ -12,20 +12,20 @@ import (
 // A mirror is a task that another hub owns. Its events come from there; its readers read it like
 // any other. The deadline, the approvals and the end are the owner's.
 
-// IsMirror reports whether another hub owns the task.
-func (t *Task) IsMirror() bool {
+// IsRemote reports whether another hub owns the task.
+func (t *Task) IsRemote() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.mirror
+	return t.remote
 }
 
-// OpenMirror is [Store.Open] for a task that the hub with the index is to own, and returns the
+// OpenRemote is [Store.Open] for a task that the hub with the index is to own, and returns the
 // first event, which the owner is to adopt: see [Store.Adopt]. The task waits for what the owner
 // says of it.
-func (s *Store) OpenMirror(t *Task, owner int, work *quota.Work) (opened core.Event, err error) {
+func (s *Store) OpenRemote(t *Task, owner int, work *quota.Work) (opened core.Event, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t.mirror, t.sparse = true, true
+	t.remote, t.sparse = true, true
 	if err := s.enter(t, owner, work); err != nil {
 		return core.Event{}, err
 	}
@@ -53,14 +53,14 @@ func (s *Store) Adopt(t *Task, opened core.Event, work *quota.Work) {
 
 // Mirror adds a mirror of a task that was opened elsewhere, by the first event that is known of it,
 // unless the store has the task. It returns the task, which the caller extends.
-func (s *Store) Mirror(id core.TaskID, first core.Event) *Task {
+func (s *Store) Remote(id core.TaskID, first core.Event) *Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.tasks[id]; t != nil {
 		return t
 	}
 	t := newTask(&life{
-		store: s, id: id, mirror: true, sparse: true, state: Queued, epoch: 1, log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs),
+		store: s, id: id, remote: true, sparse: true, state: Queued, epoch: 1, log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs),
 	})
 	t.share.Add(OverheadBytes)
 	if !first.Body.Kind().Ends() { // whoever extends it is told of its end
@@ -73,7 +73,7 @@ func (s *Store) Mirror(id core.TaskID, first core.Event) *Task {
 // Copy returns a mirror of a notice with the event that opened it, for its subscribers: the store does not
 // have it, and no more events come.
 func (s *Store) Copy(from core.Principal, opened core.Event) *Task {
-	t := newTask(&life{store: s, id: opened.Body.(core.Opened).Task, mirror: true, state: Queued, epoch: 1, log: newLog(1)})
+	t := newTask(&life{store: s, id: opened.Body.(core.Opened).Task, remote: true, state: Queued, epoch: 1, log: newLog(1)})
 	t.Extend([]core.Event{opened})
 	t.from = from
 	return t
@@ -107,10 +107,10 @@ func (t *Task) SetUnstored() {
 func (t *Task) TakeBack(hub string, end core.Event) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.mirror || t.state == Ended {
+	if !t.remote || t.state == Ended {
 		return false
 	}
-	t.mirror, t.owner, t.epoch = false, hub, end.Epoch
+	t.remote, t.owner, t.epoch = false, hub, end.Epoch
 	t.take(end)
 	return true
 }
@@ -163,13 +163,13 @@ func (t *Task) AskAnew() core.Cursor {
 
 // isBehindHole reports whether a mirror lacks events before one that it would take. Callers hold mu.
 func (t *Task) isBehindHole(e core.Event) bool {
-	return t.mirror && t.state != Ended && t.log.Len() > 0 && e.Epoch >= t.epoch && e.Seq > t.last()+1
+	return t.remote && t.state != Ended && t.log.Len() > 0 && e.Epoch >= t.epoch && e.Seq > t.last()+1
 }
 
 // hear appends an event to a mirror, or what of it is new. It reports whether the task ended with it.
 // Callers hold mu.
 func (t *Task) hear(e core.Event) (ended bool) {
-	if !t.mirror || t.state == Ended {
+	if !t.remote || t.state == Ended {
 		return false
 	}
 	if b, ok := e.Body.(core.Opened); ok && t.log.Len() == 1 && b.Request.Size() < t.request.Size() {

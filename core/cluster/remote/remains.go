@@ -1,57 +1,55 @@
-package hub
+package remote
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"strings"
+	"encoding/json"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/thread"
 )
 
-// legacy is what a hub whose life was taken over has left in the journal, for lists: its tasks. It is
+// remains are what a hub whose life was taken over has left in the journal, for lists: its tasks. It is
 // read when somebody lists tasks, once all of them have their ends, and kept until the hub is back.
-type legacy struct {
+type remains struct {
 	hub    string
 	shared journal.Shared
-	since  time.Time // when this hub knew that its life was taken over
 
 	reading chan struct{} // holds a token while somebody uses what follows
 	tasks   *task.Store   // nil until they were read
 	threads *thread.Index
 }
 
-// legacyTime is how long reading the heads of all tasks of a hub may take.
-const legacyTime = 10 * time.Second
+// remainsTime is how long reading the heads of all tasks of a hub may take.
+const remainsTime = 10 * time.Second
 
-func newLegacy(hub string, shared journal.Shared) *legacy {
-	return &legacy{hub: hub, shared: shared, since: time.Now(), reading: make(chan struct{}, 1)}
+func newRemains(hub string, shared journal.Shared) *remains {
+	return &remains{hub: hub, shared: shared, reading: make(chan struct{}, 1)}
 }
 
-// legacies returns those of all hubs that are gone, in the order of their names.
-func (h *Hub) legacies() []*legacy {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.SortedFunc(maps.Values(h.others.legacies), func(a, b *legacy) int { return strings.Compare(a.hub, b.hub) })
-}
-
-// tasksLeft lists the tasks of a hub that is gone.
-func (h *Hub) tasksLeft(ctx context.Context, p core.Principal, l *legacy, f task.Filter) (TaskPage, error) {
-	ctx, cancel := context.WithTimeout(ctx, legacyTime)
-	defer cancel()
-	tasks, threads, err := l.read(ctx, host{h})
-	if err != nil {
-		return TaskPage{}, err
+// tasksOf answers a list of tasks in the place of a hub that is gone.
+func (r *Hubs) tasksOf(ctx context.Context, name string, q rpc.Request) (json.RawMessage, error) {
+	r.Lock()
+	l := r.remains[name]
+	r.Unlock()
+	if l == nil {
+		return nil, core.NewFault(core.CodeUnreachable, "hub %s is not here", name)
 	}
-	return h.page(ctx, p, f, tasks, threads, nil)
+	ctx, cancel := context.WithTimeout(ctx, remainsTime)
+	defer cancel()
+	tasks, threads, err := l.read(ctx, r.Port)
+	if err != nil {
+		return nil, err
+	}
+	return r.List(ctx, q, tasks, threads)
 }
 
-// read returns the tasks, for the host, which it reads from the journal the first time.
-func (l *legacy) read(ctx context.Context, h host) (*task.Store, *thread.Index, error) {
+// read returns the tasks, which it reads from the journal the first time.
+func (l *remains) read(ctx context.Context, p hub.Port) (*task.Store, *thread.Index, error) {
 	select {
 	case l.reading <- struct{}{}:
 		defer func() { <-l.reading }()
@@ -64,7 +62,7 @@ func (l *legacy) read(ctx context.Context, h host) (*task.Store, *thread.Index, 
 	if l.shared == nil {
 		return nil, nil, core.NewFault(core.CodeUnreachable, "this hub has no journal with others")
 	}
-	tasks, threads, open := task.NewStore(task.Limits{}, h, partOf{l.shared, l.hub}), thread.NewIndex(thread.IndexTasks), 0
+	tasks, threads, open := task.NewStore(task.Limits{}, p.Host(), partOf{l.shared, l.hub}), thread.NewIndex(thread.IndexTasks), 0
 	err := l.shared.HeadsOf(ctx, l.hub, func(head journal.Head) bool {
 		if head.End == 0 {
 			if r, ok := head.Last.Body.(core.Retrying); !ok || r.Hub == "" { // else it has moved: its owner lists it

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/topic"
 )
@@ -9,15 +10,19 @@ import (
 // A notice is published at the hub that owns its task, and at all others. Its publisher learns that
 // nobody subscribes once all have said so.
 
-// newsOfTopics is what the books of topics tell each other.
-var newsOfTopics = news[topicWord]{what: "topics", told: (*Hub).hearTopic, missed: func(h *Hub, from string) { h.topics.HubUp(from) }}
+const (
+	// newsOfTopics is what the books of topics tell each other.
+	newsOfTopics rpc.News[topicWord] = "topics"
+	// newsOfNotices is a notice that is published, from the hub that owns it.
+	newsOfNotices rpc.News[noticed] = "notices"
+	// newsOfSubscribers says whether a hub has subscribers for a notice, to the hub that asked.
+	newsOfSubscribers rpc.News[wanted] = "notices.wanted"
+)
 
-// newsOfNotices is a notice that is published, from the hub that owns it.
-var newsOfNotices = news[noticed]{what: "notices", told: (*Hub).hearNotice, missed: func(h *Hub, _ string) { h.topics.Missed() }}
-
-// newsOfSubscribers says whether a hub has subscribers for a notice, to the hub that asked.
-func newsOfSubscribers() news[wanted] {
-	return news[wanted]{what: "notices.wanted", told: (*Hub).hearWanted}
+func (h *Hub) hearTopics() {
+	newsOfTopics.Hear(h, h.hearTopic, func(from string) { h.topics.HubUp(from) })
+	newsOfNotices.Hear(h, h.hearNotice, func(string) { h.topics.Missed() })
+	newsOfSubscribers.Hear(h, h.hearWanted, nil)
 }
 
 // topicWord is a [topic.Word] in its stable JSON form.
@@ -60,12 +65,12 @@ func (h *Hub) tellTopic(hub string, w topic.Word) {
 		}
 	}
 	if out.Kept != nil {
-		if newsOfTopics.tell(h, hub, out) == nil {
+		if newsOfTopics.Tell(h, hub, out) == nil {
 			return
 		}
 		out.Kept.Notices, out.Kept.Gap = nil, true
 	}
-	newsOfTopics.tellThese(h, []string{hub}, out)
+	newsOfTopics.TellEach(h, []string{hub}, out)
 }
 
 func (h *Hub) hearTopic(from string, w topicWord) {
@@ -92,7 +97,7 @@ func (h *Hub) noticeOf(n noticed) (one topic.Notice, ok bool) {
 	one = topic.Notice{ID: b.Task, Topic: b.Request.Notice.Topic, From: from, Size: task.OverheadBytes + n.Opened.Size(), Task: h.tasks.Copy(from, n.Opened)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if opener := h.mirrors[b.Task]; opener != nil { // who does not get it
+	if opener := h.asked[b.Task]; opener != nil { // who does not get it
 		one.By = opener.root().peer()
 	}
 	return one, true
@@ -103,7 +108,7 @@ func (h *Hub) hearNotice(from string, n noticed) {
 	one, ok := h.noticeOf(n)
 	has := ok && h.topics.Publish(one)
 	if n.Asks && ok {
-		newsOfSubscribers().tellThese(h, []string{from}, wanted{one.ID, has})
+		newsOfSubscribers.TellEach(h, []string{from}, wanted{one.ID, has})
 	}
 }
 
@@ -112,16 +117,13 @@ func (h *Hub) hearNotice(from string, n noticed) {
 func (h *Hub) publishElsewhere(j *job, asks bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.others.up) == 0 {
-		return false
-	}
-	told := newsOfNotices.tellAll(h, noticed{Opened: j.Events()[0], From: CallerOf(j.From()), Asks: asks})
+	told := newsOfNotices.TellAll(h, noticed{Opened: j.Events()[0], From: CallerOf(j.From()), Asks: asks})
 	if asks && len(told) > 0 {
 		waits := map[string]bool{}
 		for _, name := range told {
 			waits[name] = true
 		}
-		h.others.noticed[j.ID()] = waits
+		h.noticed[j.ID()] = waits
 	}
 	return len(told) > 0
 }
@@ -139,7 +141,7 @@ func (h *Hub) hearWanted(from string, w wanted) {
 // settleNotice notes what a hub says of a notice. It reports whether the notice is to end, and as what.
 // Callers hold mu.
 func (h *Hub) settleNotice(id core.TaskID, from string, has bool) (j *job, wanted, done bool) {
-	asked := h.others.noticed[id]
+	asked := h.noticed[id]
 	if asked == nil || !asked[from] {
 		return nil, false, false
 	}
@@ -147,7 +149,7 @@ func (h *Hub) settleNotice(id core.TaskID, from string, has bool) (j *job, wante
 	if !has && len(asked) > 0 {
 		return nil, false, false
 	}
-	delete(h.others.noticed, id)
+	delete(h.noticed, id)
 	j = h.jobs[id]
 	return j, has, j != nil
 }
@@ -171,7 +173,7 @@ func unsubscribed(topic string) *core.Fault {
 // noticesGone returns the notices that a hub which is gone was asked about, and which end now. Callers
 // hold mu.
 func (h *Hub) noticesGone(hub string) (over []*job) {
-	for id := range h.others.noticed {
+	for id := range h.noticed {
 		if j, _, done := h.settleNotice(id, hub, false); done {
 			over = append(over, j)
 		}

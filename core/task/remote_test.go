@@ -13,7 +13,7 @@ import (
 func mirrored(t *testing.T, s *task.Store) (*task.Task, *inbox) {
 	t.Helper()
 	one := s.New(core.Principal{ID: "ann"}, policy.Chain{}, core.Request{To: core.ToAgent("bob"), Content: "why?", Deadline: time.Now().Add(day)}, core.Trace{}, "")
-	if _, err := s.OpenMirror(one, 3, nil); err != nil {
+	if _, err := s.OpenRemote(one, 3, nil); err != nil {
 		t.Fatal(err)
 	}
 	in := &inbox{}
@@ -170,7 +170,7 @@ func TestATaskThatIsTakenBackEndsOnceThatIsStored(t *testing.T) {
 	one, in := mirrored(t, s)
 	in.read()
 	end := event(2, 2, core.Failed{Fault: core.NewFault(core.CodeUnreachable, "gone")})
-	if !one.TakeBack("a", end) || one.IsMirror() || one.Owner() != "a" {
+	if !one.TakeBack("a", end) || one.IsRemote() || one.Owner() != "a" {
 		t.Error("got the task of another hub, want this hub's own")
 	}
 	if got := in.read(); got != "" || one.IsRecorded() {
@@ -215,7 +215,7 @@ func TestAMirrorHasItsRequestBeforeItsCallerExtendsIt(t *testing.T) {
 	s, _, _ := newStore()
 	const id = core.TaskID("0197f6a0-0000-7000-8000-000000000001")
 	first := event(1, 1, core.Opened{Task: id, From: core.Principal{ID: "ann"}, Request: core.Request{Content: "why?"}})
-	m := s.Mirror(id, first)
+	m := s.Remote(id, first)
 	if got := m.From().ID + " " + m.Request().Content; got != "ann why?" {
 		t.Errorf("got %q of a mirror that others may see, want who asked for what", got)
 	}

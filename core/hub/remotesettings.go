@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
 // The settings of an agent are those of all hubs, for it may come to any of them: the hub where it is
@@ -18,35 +19,32 @@ type agentSet struct {
 	Settings AgentSettings `json:"settings"`
 }
 
-// settingsNews tells hubs of the settings of an agent. A hub that has missed some wants all again.
-func settingsNews() news[agentSet] {
-	return news[agentSet]{what: "settings", told: (*Hub).hearSettings, missed: func(h *Hub, from string) {
-		settingsWanted().tellThese(h, []string{from}, struct{}{})
-	}}
-}
+const (
+	// settingsNews tells hubs of the settings of an agent. A hub that has missed some wants all again.
+	settingsNews rpc.News[agentSet] = "settings"
+	// settingsWanted has a hub tell the settings of all agents.
+	settingsWanted rpc.News[struct{}] = "settings.wanted"
+)
 
-// settingsWanted has a hub tell the settings of all agents.
-func settingsWanted() news[struct{}] {
-	return news[struct{}]{what: "settings.wanted", told: func(h *Hub, from string, _ struct{}) {
+func (h *Hub) hearSettings() {
+	settingsNews.Hear(h, h.takeSettings, func(from string) { settingsWanted.TellEach(h, []string{from}, struct{}{}) })
+	settingsWanted.Hear(h, func(from string, _ struct{}) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.tellSettings(from)
-	}}
+	}, nil)
 }
 
 // tellSettings tells a hub the settings of all agents. Callers hold mu.
 func (h *Hub) tellSettings(hub string) {
-	if h.others.peers == nil {
-		return
-	}
 	all := h.settings.all()
 	for _, id := range slices.Sorted(maps.Keys(all)) {
-		settingsNews().tellThese(h, []string{hub}, agentSet{id, all[id]})
+		settingsNews.TellEach(h, []string{hub}, agentSet{id, all[id]})
 	}
 }
 
-// hearSettings takes settings of another hub, if they are newer than those of this one.
-func (h *Hub) hearSettings(from string, a agentSet) {
+// takeSettings takes settings of another hub, if they are newer than those of this one.
+func (h *Hub) takeSettings(from string, a agentSet) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.settings.hear(a) {

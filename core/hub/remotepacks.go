@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/pack"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/rpc"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
@@ -15,15 +16,20 @@ import (
 // to the hub of the pack, which gives it to the pack like one of its own.
 
 // newsOfPacks is what the registries of packs tell each other.
-var newsOfPacks = news[pack.Word]{what: "packs", told: func(h *Hub, from string, w pack.Word) {
-	for p, why := range h.packs.Hear(from, w) {
-		(*Session)(p.(*peer)).Close(why)
-	}
-}, missed: func(h *Hub, from string) { h.packs.HubUp(from) }}
+const newsOfPacks rpc.News[pack.Word] = "packs"
 
-// newsOfCalls is what becomes of a call of a tool whose pack is at another hub. Who cannot tell it ends
+// newsOfCalls is what becomes of a call of a tool whose pack is at another hub. A hub that cannot tell it ends
 // the call.
-func newsOfCalls() news[callWord] { return news[callWord]{what: "calls", told: (*Hub).hearCall} }
+const newsOfCalls rpc.News[callWord] = "calls"
+
+func (h *Hub) hearPacks() {
+	newsOfPacks.Hear(h, func(from string, w pack.Word) {
+		for p, why := range h.packs.Hear(from, w) {
+			(*Session)(p.(*peer)).Close(why)
+		}
+	}, func(from string) { h.packs.HubUp(from) })
+	newsOfCalls.Hear(h, h.hearCall, nil)
+}
 
 // callWord is news of a call, in its stable JSON form. Execution is the id of the call at the hub of its
 // caller. Of the other members one is set.
@@ -68,26 +74,26 @@ type answerOfCall struct {
 }
 
 func (h *Hub) tellPacks(hub string, w pack.Word) {
-	newsOfPacks.tellThese(h, []string{hub}, w)
+	newsOfPacks.TellEach(h, []string{hub}, w)
 }
 
-// packElsewhere is a pack of another hub as the registry sees it: calls of its tools go to that hub.
-type packElsewhere struct {
+// remotePack is a pack of another hub as the registry sees it: calls of its tools go to that hub.
+type remotePack struct {
 	engine   *Hub
 	provider pack.Provider
 }
 
-func (h *Hub) elsewherePack(p pack.Provider) pack.Peer { return &packElsewhere{h, p} }
+func (h *Hub) remotePack(p pack.Provider) pack.Peer { return &remotePack{h, p} }
 
 // Provider implements [pack.Peer].
-func (p *packElsewhere) Provider() pack.Provider { return p.provider }
+func (p *remotePack) Provider() pack.Provider { return p.provider }
 
-func (p *packElsewhere) tell(w callWord) error {
-	return newsOfCalls().tell(p.engine, p.provider.Hub, w)
+func (p *remotePack) tell(w callWord) error {
+	return newsOfCalls.Tell(p.engine, p.provider.Hub, w)
 }
 
 // Execute implements [pack.Peer].
-func (p *packElsewhere) Execute(e *pack.Execution) {
+func (p *remotePack) Execute(e *pack.Execution) {
 	c := e.Call()
 	err := p.tell(callWord{Execution: e.ID, Begun: &begunCall{
 		Tool: e.Tool, Input: e.Input, From: e.From, Agent: e.Agent, Capabilities: c.Capabilities, Trace: c.Trace, Keep: c.Keep, Hops: c.Hops,
@@ -98,18 +104,18 @@ func (p *packElsewhere) Execute(e *pack.Execution) {
 }
 
 // Withdraw implements [pack.Peer].
-func (p *packElsewhere) Withdraw(execution string) {
+func (p *remotePack) Withdraw(execution string) {
 	_ = p.tell(callWord{Execution: execution, Withdrawn: true}) // the calls of a hub that is gone end
 }
 
 // Returned implements [pack.Peer]. It calls nothing.
-func (*packElsewhere) Returned(*tool.Result) {}
+func (*remotePack) Returned(*tool.Result) {}
 
 // ToolsChanged implements [pack.Peer]. It does not watch.
-func (*packElsewhere) ToolsChanged() {}
+func (*remotePack) ToolsChanged() {}
 
 // Late implements [pack.Peer]. It calls nothing.
-func (*packElsewhere) Late(pack.Call) pack.Late { return nil }
+func (*remotePack) Late(pack.Call) pack.Late { return nil }
 
 // otherHub is a life of another hub, as the packs and the people of this one see it: it calls tools, and
 // asks people.
@@ -141,13 +147,13 @@ func (o *otherHub) Returned(r *tool.Result) {
 }
 
 // tell tells the hub.
-func (o *otherHub) tell(w callWord) error { return newsOfCalls().tell(o.engine, o.name, w) }
+func (o *otherHub) tell(w callWord) error { return newsOfCalls.Tell(o.engine, o.name, w) }
 
 // say tells the hub something that is short, or may be lost.
-func (o *otherHub) say(w callWord) { newsOfCalls().tellThese(o.engine, []string{o.name}, w) }
+func (o *otherHub) say(w callWord) { newsOfCalls.TellEach(o.engine, []string{o.name}, w) }
 
 // Late implements [pack.Peer]: that hub knows what a late answer is good for.
-func (o *otherHub) Late(call pack.Call) pack.Late { return lateElsewhere{o, call.ID} }
+func (o *otherHub) Late(call pack.Call) pack.Late { return lateRemotely{o, call.ID} }
 
 // Execute implements [pack.Peer]. It is no pack.
 func (*otherHub) Execute(*pack.Execution) {}
@@ -158,17 +164,17 @@ func (*otherHub) Withdraw(string) {}
 // ToolsChanged implements [pack.Peer]. It does not watch.
 func (*otherHub) ToolsChanged() {}
 
-// lateElsewhere is a call of another hub that timed out.
-type lateElsewhere struct {
+// lateRemotely is a call of another hub that timed out.
+type lateRemotely struct {
 	hub       *otherHub
 	execution string
 }
 
 // TimedOut implements [pack.Late].
-func (lateElsewhere) TimedOut() {}
+func (lateRemotely) TimedOut() {}
 
 // Answer implements [pack.Late].
-func (l lateElsewhere) Answer(_ string, r *tool.Result) bool {
+func (l lateRemotely) Answer(_ string, r *tool.Result) bool {
 	r.Call = l.execution
 	l.hub.Returned(r)
 	return true
@@ -180,7 +186,7 @@ const extraTime = 10 * time.Second
 // hearCall takes news of a call.
 func (h *Hub) hearCall(from string, w callWord) {
 	h.mu.Lock()
-	o := h.others.hubs[from]
+	o := h.peers[from]
 	h.mu.Unlock()
 	if o == nil {
 		return // the hub is gone
@@ -212,8 +218,8 @@ func (h *Hub) hearCall(from string, w callWord) {
 }
 
 // packOf returns the pack of another hub that is to answer an execution; nil for none.
-func (h *Hub) packOf(hub, execution string) *packElsewhere {
-	p, _ := h.packs.Provider(execution).(*packElsewhere)
+func (h *Hub) packOf(hub, execution string) *remotePack {
+	p, _ := h.packs.Provider(execution).(*remotePack)
 	if p == nil || p.provider.Hub != hub {
 		return nil
 	}
@@ -222,8 +228,8 @@ func (h *Hub) packOf(hub, execution string) *packElsewhere {
 
 // packsUp makes a hub one that may call tools of this one. Callers hold mu.
 func (h *Hub) packsUp(hub string) {
-	if h.others.hubs[hub] == nil {
-		h.others.hubs[hub] = &otherHub{engine: h, name: hub, asks: map[string]*askFrom{}, waiting: map[string]*asking{}}
+	if h.peers[hub] == nil {
+		h.peers[hub] = &otherHub{engine: h, name: hub, asks: map[string]*askFrom{}, waiting: map[string]*asking{}}
 	}
 	h.packs.HubUp(hub)
 }
@@ -232,8 +238,8 @@ func (h *Hub) packsUp(hub string) {
 func (h *Hub) packsGone(hub string) {
 	gone := core.NewFault(core.CodeUnreachable, "hub %s is gone", hub)
 	h.packs.HubGone(hub, gone)
-	if o := h.others.hubs[hub]; o != nil {
-		delete(h.others.hubs, hub)
+	if o := h.peers[hub]; o != nil {
+		delete(h.peers, hub)
 		h.packs.Leave(o, gone)
 		o.end(gone)
 	}
