@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -34,8 +33,6 @@ type arrival struct {
 	came time.Time
 	task *task.Task
 	held []core.Call // commands on it
-	// copied says that this hub may have stored a copy.
-	copied atomic.Bool
 }
 
 func (a *arrival) name() Record { return Record{a.task.ID(), a.record().Seq} }
@@ -115,7 +112,7 @@ func (r *Hubs) reject(a *arrival) []core.Call {
 	if id := a.task.ID(); r.arriving[id] == a {
 		delete(r.arriving, id)
 		r.Coming(len(r.arriving))
-		if a.copied.Load() {
+		if r.copied[id] {
 			select {
 			case r.rejected <- a:
 			default: // the copy stays open until this life ends
@@ -163,12 +160,25 @@ func (r *Hubs) persist(ctx context.Context, all ...*arrival) error {
 			return err
 		}
 		records = append(records, rest...)
-		a.copied.Store(true)
+		if !r.mayCopy(a.task) {
+			return errTakenBack
+		}
 	}
 	if len(records) == 0 {
 		return nil
 	}
 	return r.shared.Append(ctx, records...)
+}
+
+// mayCopy notes that this hub may have a copy of a task from now on, unless it has taken the task back.
+func (r *Hubs) mayCopy(t *task.Task) bool {
+	r.Lock()
+	defer r.Unlock()
+	if !t.IsRemote() {
+		return false
+	}
+	r.copied[t.ID()] = true
+	return true
 }
 
 // endCopy stores an end of the copy of a task that did not move here. The copy does not count, but a
@@ -188,6 +198,7 @@ func (r *Hubs) endCopy(ctx context.Context, a *arrival) {
 
 var (
 	errOtherCopy = errors.New("this hub has stored another course of the task, which did not come to count")
+	errTakenBack = errors.New("this hub has taken the task back, since nothing of it was stored where it was")
 	errTooLate   = errors.New("others were stored before it for so long that the hub which has it waits no more")
 )
 
@@ -257,6 +268,7 @@ func (r *Hubs) own(a *arrival) (held []core.Call) {
 	r.Resume(a.task, hub.Resumption{From: a.From, Tried: a.Tried, Opener: r.standFor(cmp.Or(a.Opener, r.name)), Keep: a.Keep, Stored: a.record().Seq})
 	r.came(a.task.ID()) // else it was shown here before
 	delete(r.arriving, a.task.ID())
+	delete(r.copied, a.task.ID())
 	r.Coming(len(r.arriving))
 	r.Count("move.arrived")
 	return a.held

@@ -95,6 +95,7 @@ func (r *Hubs) extended(t *task.Task, events []core.Event, before string, ended 
 	if ended {
 		r.Lock()
 		delete(r.cancels, t.ID())
+		delete(r.copied, t.ID())
 		r.Unlock()
 		r.RemoteEnded(t)
 		return

@@ -133,7 +133,7 @@ func (r *Hubs) makerOf(id core.TaskID) (hub string, remote bool) {
 // the part of this hub may have a copy, since the task was to come here.
 func (r *Hubs) takeBack(t *task.Task) bool {
 	r.Lock()
-	if a := r.arriving[t.ID()]; a != nil && a.copied.Load() || !t.TakeBack(r.name, neverStored(t)) {
+	if r.copied[t.ID()] || !t.TakeBack(r.name, neverStored(t)) {
 		r.Unlock()
 		return false
 	}

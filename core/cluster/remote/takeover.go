@@ -195,7 +195,7 @@ func (r *Hubs) claimTasks(ctx context.Context, e journal.Estate, all []*arrival,
 	persisted := func(a *arrival) bool {
 		for {
 			err := r.persist(ctx, a)
-			if err == nil || errors.Is(err, errOtherCopy) || errors.Is(err, journal.ErrFenced) || ctx.Err() != nil || !time.Now().Before(a.task.Deadline()) {
+			if err == nil || errors.Is(err, errOtherCopy) || errors.Is(err, errTakenBack) || errors.Is(err, journal.ErrFenced) || ctx.Err() != nil || !time.Now().Before(a.task.Deadline()) {
 				return err == nil
 			}
 			_ = timer.Sleep(ctx, settleAgain)
