@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core/cluster/remote"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // Keys are the keys of requests in memory, as a store that all hubs of a [Network] run keeps them: a hub
@@ -133,7 +134,9 @@ func KeyStore(t testing.TB, stores ...remote.KeyStore) {
 		if revision > first || revision == first && text != "first" || revision == 0 && text != "" {
 			t.Fatalf("got %q with the revision %d, want what was written with it", text, revision)
 		}
-		time.Sleep(time.Millisecond) // a replica has it later
+		if err := timer.Sleep(ctx, time.Millisecond); err != nil { // a replica has it later
+			t.Fatal(err)
+		}
 	}
 	write("the last one", one, "third", second, true)
 	if text, revision, err := one.Read(ctx, "other"); text != "" || revision != 0 || err != nil {

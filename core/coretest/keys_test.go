@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/cluster/remote"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 )
 
 func TestKeysInMemory(t *testing.T) {

@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,67 +72,62 @@ func (r *Hubs) Begin(ctx context.Context, key, mark string) (before core.TaskID,
 }
 
 // claimKey claims the key of a request. It returns the task of the request if there is one, else the entry
-// with the claim. It waits for hubs that are acting on the request.
+// with the claim, also with an error after which that may have been written.
 func (r *Hubs) claimKey(ctx context.Context, key, mark string) (before core.TaskID, e entry, err error) {
-	mine := claim{Mark: mark, By: r.shared.Life(), After: r.Tasks.Newest()}.text()
-	e = entry{name: key, text: mine}
-	const shortest, longest = 2 * time.Millisecond, 100 * time.Millisecond
-	for pause, free := shortest, true; ; pause = min(2*pause, longest) {
+	e = entry{name: key, text: claim{Mark: mark, By: r.shared.Life(), After: r.Tasks.Newest()}.text()}
+	for {
 		if err := r.CanRecord(); err != nil {
 			return "", entry{}, err
 		}
-		if free {
-			next, err := r.keys.Write(ctx, e.name, mine, e.revision)
-			if err != nil { // it may have been done
-				return "", e, err
-			}
-			if next != 0 {
-				e.revision = next
-				return "", e, nil
-			}
+		next, err := r.keys.Write(ctx, e.name, e.text, e.revision)
+		if err != nil || next != 0 {
+			e.revision = max(e.revision, next)
+			return "", e, err
 		}
-		var text string
-		if text, e.revision, err = r.keys.Read(ctx, e.name); err == nil {
-			before, free, err = r.judgeKey(ctx, mark, text)
-		}
-		switch {
-		case before != "" || errors.Is(err, hub.ErrOtherContent):
+		if before, e.revision, err = r.awaitKey(ctx, mark, e.name); before != "" || err != nil {
 			return before, entry{}, err
-		case free:
-			continue
-		}
-		if timer.Sleep(ctx, pause) != nil {
-			return "", entry{}, cmp.Or(err, context.Cause(ctx))
 		}
 	}
 }
 
-// judgeKey returns the task of a request by the entry of its key, or that the key is free. It returns an
-// error while that cannot be said, and one that wraps hub.ErrOtherContent if another request has the key.
-func (r *Hubs) judgeKey(ctx context.Context, mark, text string) (before core.TaskID, free bool, err error) {
-	var c claim
-	if text != "" {
-		if err := json.Unmarshal([]byte(text), &c); err != nil {
-			return "", false, err
+// awaitKey waits for hubs that are acting on a request, and returns its task, or the revision with which its
+// key is free. It returns an error that wraps hub.ErrOtherContent if another request has the key.
+func (r *Hubs) awaitKey(ctx context.Context, mark, name string) (before core.TaskID, revision uint64, err error) {
+	const shortest, longest = 2 * time.Millisecond, 100 * time.Millisecond
+	for pause := shortest; ; pause = min(2*pause, longest) {
+		var c claim
+		text, revision, err := r.keys.Read(ctx, name)
+		if err == nil && text != "" {
+			err = json.Unmarshal([]byte(text), &c)
+		}
+		if err == nil {
+			before, err = r.taskOf(ctx, c)
+		}
+		switch {
+		case err == nil && before != "" && c.Mark != mark:
+			return "", 0, hub.OtherContent()
+		case err == nil:
+			return before, revision, nil
+		case timer.Sleep(ctx, pause) != nil:
+			return "", 0, err
 		}
 	}
+}
+
+// taskOf returns the task of a request by the claim of its key; "" if there is none, and none will come. It
+// returns an error while that cannot be said.
+func (r *Hubs) taskOf(ctx context.Context, c claim) (core.TaskID, error) {
 	switch {
 	case c.Task != "":
-		before = c.Task
-		free, err = r.isLost(ctx, before)
+		lost, err := r.isLost(ctx, c.Task)
+		if lost {
+			return "", nil
+		}
+		return c.Task, err
 	case c == claim{} || c.By == r.shared.Life(): // the caller alone acts on the key here
-		return "", true, nil
-	default:
-		before, err = r.openedFor(ctx, c)
-		free = before == ""
+		return "", nil
 	}
-	switch {
-	case err != nil || free:
-		return "", free && err == nil, err
-	case c.Mark != mark:
-		return "", false, hub.OtherContent()
-	}
-	return before, false, nil
+	return r.openedFor(ctx, c)
 }
 
 // replaceKey replaces an entry, unless another hub has.
@@ -179,7 +173,7 @@ const openedMethod rpc.Method[claim, core.TaskID] = "keys.opened"
 func (r *Hubs) openedHere(c claim) (core.TaskID, error) {
 	all, _ := r.cluster.Hubs()
 	if r.view.get(c.By.Hub).up && slices.ContainsFunc(all, func(a cluster.Hub) bool { return a.Name == c.By.Hub && a.Epoch <= c.By.Epoch }) {
-		return "", actsStill(c.By)
+		return "", notOver
 	}
 	for _, t := range r.Tasks.InMemory() {
 		if t.Key() == c.Mark && t.ID() > c.After {
@@ -191,7 +185,7 @@ func (r *Hubs) openedHere(c claim) (core.TaskID, error) {
 
 // openedFor returns the task that the life with a claim has opened; "" if it has opened none, and will not.
 // It returns an error while nobody can tell. A task of a life is in the part of its hub, or in that of the
-// hub to which it went: that is asked first, since it may not have stored it yet.
+// hub to which it went.
 func (r *Hubs) openedFor(ctx context.Context, c claim) (core.TaskID, error) {
 	if err := r.isOver(ctx, c.By); err != nil {
 		return "", err
@@ -199,14 +193,6 @@ func (r *Hubs) openedFor(ctx context.Context, c claim) (core.TaskID, error) {
 	all, _ := r.cluster.Hubs()
 	for _, at := range all {
 		id, err := r.hasOpened(ctx, at, c)
-		if err == nil && id == "" {
-			err = r.shared.HeadsOf(ctx, at.Name, func(head journal.Head) bool {
-				if head.Key == c.Mark && head.Task > c.After {
-					id = head.Task
-				}
-				return id == ""
-			})
-		}
 		if err != nil {
 			return "", err
 		}
@@ -219,28 +205,38 @@ func (r *Hubs) openedFor(ctx context.Context, c claim) (core.TaskID, error) {
 	return "", nil
 }
 
-// hasOpened is openedFor for what a hub has in memory. That is nothing once its own life is over.
-func (r *Hubs) hasOpened(ctx context.Context, at cluster.Hub, c claim) (core.TaskID, error) {
+// hasOpened is openedFor for what one hub has: in memory first, since it may not have stored it yet. What it
+// had in memory is gone once its own life is over.
+func (r *Hubs) hasOpened(ctx context.Context, at cluster.Hub, c claim) (id core.TaskID, err error) {
 	switch {
 	case at.Name == c.By.Hub:
-		return "", nil
 	case at.Name == r.name:
-		return r.openedHere(c)
+		id, err = r.openedHere(c)
 	case at.State == cluster.Gone:
-		return "", r.isOver(ctx, at.Life())
+		err = r.isOver(ctx, at.Life())
+	default:
+		id, err = openedMethod.Ask(ctx, r, at.Name, hub.PartPrincipal, c)
 	}
-	return openedMethod.Ask(ctx, r, at.Name, hub.PartPrincipal, c)
+	if err != nil || id != "" {
+		return id, err
+	}
+	err = r.shared.HeadsOf(ctx, at.Name, func(head journal.Head) bool {
+		if head.Key == c.Mark && head.Task > c.After {
+			id = head.Task
+		}
+		return id == ""
+	})
+	return id, err
 }
+
+// notOver says that a life may still open tasks.
+var notOver = core.NewFault(core.CodeUnreachable, "another hub may still act on the request")
 
 // isOver returns an error unless nothing more of a life can be stored.
 func (r *Hubs) isOver(ctx context.Context, l journal.Life) error {
 	now, by, err := r.shared.LifeOf(ctx, l.Hub)
 	if err == nil && now.Epoch <= l.Epoch && (now != l || by == journal.Life{}) {
-		return actsStill(l)
+		return notOver
 	}
 	return err
-}
-
-func actsStill(l journal.Life) *core.Fault {
-	return core.NewFault(core.CodeUnreachable, "the life %s of a hub may still act on a request", l)
 }
