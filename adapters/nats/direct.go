@@ -12,6 +12,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// message is a message of a stream.
+type message struct {
+	place   uint64
+	at      time.Time
+	subject string
+	header  nats.Header
+	data    []byte
+}
+
 // getRequest asks for messages of a stream directly: any replica answers, without an election.
 type getRequest struct {
 	Seq   uint64    `json:"seq,omitempty"`

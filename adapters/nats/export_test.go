@@ -12,16 +12,8 @@ func (j *Journal) JetStream() jetstream.JetStream { return j.js }
 // SetOwnerBytes sets after how many bytes the owner of the tasks is written again.
 func (j *Journal) SetOwnerBytes(n int64) { j.ownerBytes = n }
 
-// SetBounds sets the most bytes of a message, and of long lines that Heads keeps; 0 leaves
-// one as it is.
-func (j *Journal) SetBounds(part, lines int) {
-	if part > 0 {
-		j.part = part
-	}
-	if lines > 0 {
-		j.lines = lines
-	}
-}
+// SetPart sets the most bytes of a message.
+func (j *Journal) SetPart(part int) { j.part = part }
 
 // HoldReads takes all places for reads of own tasks until release is called.
 func (j *Journal) HoldReads() (release func()) {
@@ -36,4 +28,4 @@ func (j *Journal) HoldReads() (release func()) {
 }
 
 // Mark writes how far the streams are, as a running journal does from time to time.
-func (j *Journal) Mark() { j.markRunning(context.Background()) }
+func (j *Journal) Mark() { j.mark(context.Background()) }

@@ -24,9 +24,11 @@ type fence struct {
 	j      *Journal
 	stream string // its name
 	own    string // the subject of owners in the stream
-	owner  owner  // who writes here
-	keep   journal.Retention
-	open   *openTasks // those of the own hub in a cluster; else nil
+	// subject is that of all other messages; "" for those of tasks, which have many.
+	subject string
+	owner   owner // who writes here
+	keep    journal.Retention
+	open    *openTasks // those of the own hub in a cluster; else nil
 
 	mu      sync.Mutex // held while messages are made and sent; before Journal.reopening
 	place   uint64     // the last message that is known to be stored

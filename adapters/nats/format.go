@@ -2,11 +2,8 @@ package nats
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -51,29 +48,6 @@ func readable(stream string, metadata map[string]string, own string) (int, error
 		return format, &FormatError{Stream: stream, Format: format, Since: metadata[versionKey], Own: own}
 	}
 	return format, nil
-}
-
-// refuseFormats is readable for all streams in a directory of an embedded server that does not run: before
-// they are inspected or copied, which would take another format for damage.
-func refuseFormats(streams, own string) error {
-	files, err := filepath.Glob(filepath.Join(streams, "*", "meta.inf"))
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		var settings struct{ Metadata map[string]string }
-		if json.Unmarshal(text, &settings) != nil {
-			continue // damaged: see [inspection.settings]
-		}
-		if _, err := readable(filepath.Base(filepath.Dir(file)), settings.Metadata, own); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // metadata returns what a stream of this hub is to have as metadata, or an error if this version does not

@@ -1,13 +1,12 @@
 package nats_test
 
 import (
-	"bytes"
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -56,33 +55,29 @@ func storeOne(t *testing.T, o nats.Options) core.TaskID {
 func TestAJournalInAFormatOfALaterVersionIsRefusedAndLeftAsItIs(t *testing.T) {
 	o := nats.Options{Dir: t.TempDir(), Version: "v1.2.0"}
 	task := storeOne(t, o)
-	at := filepath.Join(o.Dir, "nats", "jetstream", "$G", "streams", "dragoman-tasks", "meta.inf")
-	own, err := os.ReadFile(at)
-	if err != nil {
-		t.Fatal(err)
+	later := func(format, version string) {
+		t.Helper()
+		s, err := server.NewServer(&server.Options{DontListen: true, JetStream: true, StoreDir: filepath.Join(o.Dir, "nats"), NoSigs: true, NoLog: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Start()
+		defer s.WaitForShutdown()
+		defer s.Shutdown()
+		conn, err := natsgo.Connect("", natsgo.InProcessServer(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		js, err := jetstream.New(conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		markFormat(t, js, "dragoman-tasks", format, version)
 	}
-	later := bytes.Replace(own, []byte(`"dragoman.format":"1","dragoman.version":"v1.2.0"`), []byte(`"dragoman.format":"99","dragoman.version":"v9.0.0"`), 1)
-	if bytes.Equal(own, later) {
-		t.Fatalf("got the settings %s, want the format in them", own)
-	}
-	if err := os.WriteFile(at, later, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	later("99", "v9.0.0")
 	wantFormatError(t, o, "v9.0.0")
-	if _, err := os.Stat(filepath.Join(o.Dir, "nats-damaged")); !os.IsNotExist(err) {
-		t.Errorf("what is damaged: got %v, want nothing", err)
-	}
-	store, aside := filepath.Join(o.Dir, "nats"), filepath.Join(o.Dir, "nats-alone") // that is to be copied to a cluster
-	if err := os.Rename(store, aside); err != nil {
-		t.Fatal(err)
-	}
-	wantFormatError(t, o, "v9.0.0")
-	if err := os.Rename(aside, store); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(at, own, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	later("1", "v1.2.0")
 	wantStored(t, o, task)
 }
 

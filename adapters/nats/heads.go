@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -22,35 +23,20 @@ type head struct {
 	task   core.TaskID
 	key    taskKey // of the task; zeros if its id has another form
 	thread core.ThreadID
-	opened *repeatable // nil for a task without a key
-	begun  uint64      // the place of the message with its first event
-	place  uint64      // the place of the message with its last event
-	seq    uint64      // the sequence number of its last event
-	at     int64       // when it ended, in nanoseconds of Unix time
-	last   string      // the line of its last event; "" if that is the end, or did not fit
+	opened repeatable
+	place  uint64    // of the message with its last event
+	seq    uint64    // the sequence number of its last event
+	at     time.Time // when it ended
+	last   string    // the line of its last event; "" if that is the end, or is long
 	end    core.Kind
-	lost   bool // only its existence is known: the rest was damaged
-
-	queued, dropped bool // it is in ends; it is in order for the last time
+	queued bool // it is in ends
 }
 
-// The lines of last events are kept until all heads are known if they are short, or fit
-// into the bytes for long lines. Others are read again.
-const (
-	shortLine = 512
-	longLines = 256 << 20
-)
+// longLine is the length from which on the line of a last event is not kept, but read again.
+const longLine = 4 << 10
 
 // tellEvery is the time between two lines of the log about how much of the journal was read.
 const tellEvery = 2 * time.Second
-
-// longBytes returns how many of the bytes for long lines a line takes.
-func longBytes(line string) int {
-	if len(line) <= shortLine {
-		return 0
-	}
-	return len(line)
-}
 
 // taskKey is the id of a task in the fewest bytes.
 type taskKey [16]byte
@@ -58,16 +44,10 @@ type taskKey [16]byte
 // heads has the heads of the tasks, as far as the stream was read: of all that have no end, and of the latest others.
 // There may be millions, of which a hub that starts needs few.
 type heads struct {
-	of    map[core.TaskID]*head
-	order []*head            // as they were found: almost by their ids, which begin with the time
-	free  []*head            // for the next ones
-	keep  int                // how many heads with an end are kept at least
-	ends  []*head            // those that have an end and a key, in the order of the ends
-	past  map[taskKey]uint32 // the tasks whose heads were dropped, with the sequence numbers of their ends
-	room  int                // bytes left for long lines
-	place uint64             // of the last message
-	gap   uint64             // the last place without a message that has messages before it
-	first uint64             // the place of the first message that retention left
+	of   map[core.TaskID]*head
+	keep int                // how many heads with an end are kept at least
+	ends []*head            // those that have an end and a key, in the order of the ends
+	past map[taskKey]uint32 // the tasks whose heads were dropped, with the sequence numbers of their ends
 }
 
 // Heads implements journal.Journal.
@@ -78,36 +58,27 @@ func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) erro
 // heads is journal.Journal.Heads, with at least so many heads of tasks that have an end. It reads the stream once, in
 // order, from a place on to the place last; 0 is the present end.
 func (h *hubTasks) heads(ctx context.Context, from, last uint64, keep int, yield func(journal.Head) bool) error {
-	all, err := h.readHeads(ctx, from, last, keep)
+	all, unsure, err := h.readHeads(ctx, from, last, keep)
 	if err != nil {
-		return err
+		return fmt.Errorf("reading the journal: %w", err)
 	}
 	h.mu.Lock()
 	if h.open != nil && !h.open.whole {
 		h.open.former(all, max(h.owner.From, 1))
 	}
 	h.mu.Unlock()
-	slices.SortFunc(all.order, func(a, b *head) int { return strings.Compare(string(a.task), string(b.task)) })
-	for _, d := range all.order {
-		if d.place < all.first {
-			continue // retention dropped it meanwhile
-		}
-		out := journal.Head{Task: d.task, End: d.end, Damaged: d.end == 0 && (d.lost || d.place < all.gap)}
-		if d.begun >= all.first {
-			out.Thread, out.ThreadTask = d.thread, all.knows(core.TaskID(d.thread))
-			if d.opened != nil {
-				out.Key, out.From = d.opened.key, d.opened.from
-			}
+	for _, d := range slices.SortedFunc(maps.Values(all.of), func(a, b *head) int { return strings.Compare(string(a.task), string(b.task)) }) {
+		out := journal.Head{
+			Task: d.task, Thread: d.thread, ThreadTask: all.knows(core.TaskID(d.thread)), Key: d.opened.key, From: d.opened.from,
+			End: d.end, At: d.at, Damaged: d.end == 0 && d.place <= unsure,
 		}
 		if d.end == 0 {
 			if out.Last, err = h.lastOf(ctx, d); errors.Is(err, journal.ErrUnknown) {
-				continue
+				continue // retention dropped it meanwhile
 			}
 			if err != nil {
 				return err
 			}
-		} else {
-			out.At = time.Unix(0, d.at).UTC()
 		}
 		if !yield(out) {
 			break
@@ -116,112 +87,38 @@ func (h *hubTasks) heads(ctx context.Context, from, last uint64, keep int, yield
 	return nil
 }
 
-// readHeads reads the heads from the stream, and adds the tasks of which damage left
-// nothing else.
-func (h *hubTasks) readHeads(ctx context.Context, from, last uint64, keep int) (heads, error) {
-	j := h.j
-	j.reopening.RLock()
-	defer j.reopening.RUnlock()
-	all := heads{keep: keep, past: map[taskKey]uint32{}, room: j.lines}
-	own := last == 0
-	if own {
-		now, err := h.awaitState(ctx)
-		if err != nil {
-			return all, fmt.Errorf("reading the journal: %w", err)
-		}
-		last = now.LastSeq
-	}
-	const many, tasksInMessage = journal.LatestHeads + leastDropped, 16
-	all.of = make(map[core.TaskID]*head, min(tasksInMessage*(last-from+1), many))
-	var parts assembly
+// readHeads reads the heads from the stream. Records are missing somewhere after the place unsure: a task whose last
+// event is there or before may have ended.
+func (h *hubTasks) readHeads(ctx context.Context, from, last uint64, keep int) (all heads, unsure uint64, err error) {
+	h.j.reopening.RLock()
+	defer h.j.reopening.RUnlock()
+	all = heads{keep: keep, of: map[core.TaskID]*head{}, past: map[taskKey]uint32{}}
 	told := time.Now()
-	err := h.replayTo(ctx, from, last, "the journal", func(m message) (bool, error) {
-		if all.first == 0 {
-			all.first = m.place
+	var holes []hole
+	for l, err := range lines(h.replay(ctx, from, last, &holes)) {
+		if err == nil {
+			err = all.add(l)
 		}
-		all.pass(m.place)
-		if now := time.Now(); now.Sub(told) >= j.tellEvery {
+		if err != nil {
+			return all, 0, err
+		}
+		if now := time.Now(); now.Sub(told) >= h.j.tellEvery {
 			told = now
-			j.log.Info("reading the journal", "read", fmt.Sprintf("%d%%", 100*(m.place-from+1)/(last-from+1)), "tasks", len(all.of)+len(all.past))
-		}
-		if m.owner {
-			return true, nil
-		}
-		data, whole := parts.add(m.header, m.data)
-		if !whole {
-			return true, nil
-		}
-		for task, lines := range tasks(data) {
-			if err := all.add(m.place, task, lines); err != nil {
-				return false, err
-			}
-		}
-		return true, nil
-	})
-	if err != nil {
-		return all, err
-	}
-	if all.place < last {
-		all.pass(last + 1)
-	}
-	if !own {
-		return all, nil
-	}
-	now, err := h.awaitState(ctx)
-	if err != nil {
-		return all, fmt.Errorf("reading the journal: %w", err)
-	}
-	all.first = now.FirstSeq
-	if all.gap < all.first {
-		all.gap = 0 // retention made it
-	}
-	all.addLost(j.lost)
-	return all, nil
-}
-
-// addLost adds the tasks of which damage left nothing, each with the sequence number of its last event.
-func (h *heads) addLost(lost map[core.TaskID]uint64) {
-	for task, seq := range lost {
-		if !h.knows(task) {
-			d := h.begin(task, taskKeyOf(task))
-			d.seq, d.place, d.lost = seq, h.first, true
+			h.j.log.Info("reading the journal", "stream", h.stream, "message", l.place, "tasks", len(all.of)+len(all.past))
 		}
 	}
-}
-
-// pass notes that the next message of the stream is at a place.
-func (h *heads) pass(place uint64) {
-	if h.place > 0 && place > h.place+1 {
-		h.gap = place - 1
+	unsure = h.cut()
+	if n := len(holes); n > 0 {
+		unsure = max(unsure, holes[n-1].From)
 	}
-	h.place = place
-}
-
-// begin adds the head of a task.
-func (h *heads) begin(task core.TaskID, key taskKey) *head {
-	if len(h.free) == 0 {
-		more := make([]head, 256)
-		for i := range more {
-			h.free = append(h.free, &more[i])
-		}
-	}
-	d := h.free[len(h.free)-1]
-	h.free = h.free[:len(h.free)-1]
-	*d = head{task: task, key: key}
-	h.of[task], h.order = d, append(h.order, d)
-	return d
+	return all, unsure, nil
 }
 
 // taskKeyOf returns the key of a task; zeros if its id has another form.
 func taskKeyOf(task core.TaskID) taskKey {
 	const length = len("00000000-0000-0000-0000-000000000000")
-	if len(task) != length {
+	if len(task) != length || strings.ContainsAny(string(task), "ABCDEF") { // the same key stands for small letters
 		return taskKey{}
-	}
-	for _, c := range []byte(task) {
-		if c >= 'A' && c <= 'F' { // the same key stands for small letters
-			return taskKey{}
-		}
 	}
 	return task.Bytes()
 }
@@ -235,7 +132,7 @@ func (h *heads) knows(task core.TaskID) bool {
 	return past
 }
 
-// leastDropped is how many heads are dropped at once at least: all others are passed over.
+// leastDropped is how many heads are dropped at once at least.
 const leastDropped = 1 << 13
 
 // drop forgets the heads of the tasks that have an end, but for those of the latest ends.
@@ -248,96 +145,79 @@ func (h *heads) drop() {
 		if d.queued = false; d.end == 0 || d.seq > math.MaxUint32 {
 			continue // it goes on
 		}
-		h.past[d.key], d.dropped = uint32(d.seq), true
+		h.past[d.key] = uint32(d.seq)
 		delete(h.of, d.task)
 	}
 	h.ends = slices.Delete(h.ends, 0, over)
-	left := h.order[:0]
-	for _, d := range h.order {
-		if !d.dropped {
-			left = append(left, d)
-			continue
-		}
-		*d = head{} // the texts
-		h.free = append(h.free, d)
-	}
-	clear(h.order[len(left):])
-	h.order = left
 }
 
 // add notes the events of a task in a message.
-func (h *heads) add(place uint64, task core.TaskID, lines []byte) error {
-	last := lines[bytes.LastIndexByte(lines, '\n')+1:]
+func (h *heads) add(l taskLines) (err error) {
+	last := l.text[bytes.LastIndexByte(l.text, '\n')+1:]
 	seq := seqOf(last)
-	d, err := h.headOf(task, seq, last)
-	if d == nil || err != nil {
-		return err
+	end, at, err := endOf(last)
+	if err != nil {
+		return l.unreadable(err)
 	}
-	if first, _, _ := bytes.Cut(lines, []byte{'\n'}); bytes.HasPrefix(first, []byte(`{"seq":1,`)) {
-		thread, err := threadOf(first)
-		if err != nil {
-			return fmt.Errorf("task %s: %w", task, err)
-		}
-		if string(thread) == string(task) {
-			thread = core.ThreadID(task) // one text for both
-		}
-		d.thread, d.begun = thread, place
-		if d.opened, err = repeatableOf(first); err != nil {
-			return fmt.Errorf("task %s: %w", task, err)
+	d := h.headOf(l.task, seq, end != 0)
+	if d == nil {
+		return nil
+	}
+	if first, _, _ := bytes.Cut(l.text, []byte{'\n'}); bytes.HasPrefix(first, []byte(`{"seq":1,`)) {
+		if err := d.begin(first); err != nil {
+			return l.unreadable(err)
 		}
 	}
 	if seq > 0 && seq < d.seq {
 		return nil // these were appended again
 	}
-	h.room += longBytes(d.last)
-	end, at, err := endOf(last)
-	if err != nil {
-		return fmt.Errorf("task %s: %w", task, err)
-	}
-	d.seq, d.last, d.place, d.end = seq, "", place, end
-	if end != 0 {
-		d.at = at.UnixNano()
-		if !d.queued && d.key != (taskKey{}) {
-			d.queued, h.ends = true, append(h.ends, d)
-			h.drop()
-		}
-	} else if size := longBytes(string(last)); size == 0 || size <= h.room {
-		d.last, h.room = string(last), h.room-size
+	d.seq, d.last, d.place, d.end, d.at = seq, "", l.place, end, at
+	switch {
+	case end != 0 && !d.queued && d.key != (taskKey{}):
+		d.queued, h.ends = true, append(h.ends, d)
+		h.drop()
+	case end == 0 && len(last) < longLine:
+		d.last = string(last)
 	}
 	return nil
 }
 
-// headOf returns the head of a task, and begins one if there is none. A message has events of the task: last is the line
-// of the last of them, and seq its sequence number. The head is nil if it was dropped after the task had ended, and
-// these events were only appended again.
-func (h *heads) headOf(task core.TaskID, seq uint64, last []byte) (*head, error) {
-	if d := h.of[task]; d != nil {
-		return d, nil
+// begin notes what the line of the first event of the task says.
+func (d *head) begin(line []byte) (err error) {
+	if d.thread, err = threadOf(line); err != nil {
+		return err
 	}
-	if !plain(task) {
-		return nil, errNoTask
+	if string(d.thread) == string(d.task) {
+		d.thread = core.ThreadID(d.task) // one text for both
+	}
+	d.opened, err = repeatableOf(line)
+	return err
+}
+
+// headOf returns the head of a task, and begins one if there is none. A message has events of the task: seq is the
+// sequence number of the last of them, which may be its end. The head is nil if it was dropped after the task had
+// ended, and these events were only appended again.
+func (h *heads) headOf(task core.TaskID, seq uint64, ends bool) *head {
+	if d := h.of[task]; d != nil {
+		return d
 	}
 	key := taskKeyOf(task)
-	if before, past := h.past[key]; past {
-		end, _, err := endOf(last)
-		if seq < uint64(before) || seq == uint64(before) && (end != 0 || err != nil) {
-			return nil, nil
-		}
+	if before, past := h.past[key]; past && (seq < uint64(before) || seq == uint64(before) && ends) {
+		return nil
 	}
 	delete(h.past, key)
-	return h.begin(task, key), nil
+	d := &head{task: task, key: key}
+	h.of[task] = d
+	return d
 }
 
 // lastOf returns the last event of a task.
 func (h *hubTasks) lastOf(ctx context.Context, d *head) (last core.Event, err error) {
 	if d.last != "" {
 		if err = json.Unmarshal([]byte(d.last), &last); err != nil {
-			err = unreadable(d.place, d.task, err)
+			err = taskLines{place: d.place, task: d.task}.unreadable(err)
 		}
 		return last, err
-	}
-	if d.lost {
-		return core.Event{Seq: d.seq, Epoch: 1}, nil
 	}
 	events, err := h.read(ctx, d.task, d.seq-1, 0)
 	if len(events) == 0 {
@@ -376,23 +256,18 @@ func endOf(line []byte) (end core.Kind, at time.Time, err error) {
 // repeatable is a request that may be sent again: its key, and the id of its requester.
 type repeatable struct{ key, from string }
 
-// repeatableOf returns the key of the first event of a task, given its line; nil if there is none. The key is
-// the last member of the event.
-func repeatableOf(line []byte) (*repeatable, error) {
-	const member, end = `,"key":"`, `"}}`
-	i := bytes.LastIndex(line, []byte(member))
-	if i < 0 || !bytes.HasSuffix(line, []byte(end)) || bytes.IndexByte(line[i+len(member):len(line)-len(end)], '"') >= 0 {
-		return nil, nil //nolint:nilnil // it has no key
+// repeatableOf returns the key of the first event of a task, given its line; zeros if there is none. Most lines have
+// no such member, and are not decoded.
+func repeatableOf(line []byte) (repeatable, error) {
+	if !bytes.Contains(line, []byte(`,"key":"`)) {
+		return repeatable{}, nil
 	}
 	var e core.Event
-	if err := json.Unmarshal(line, &e); err != nil {
-		return nil, err
+	err := json.Unmarshal(line, &e)
+	if o, ok := e.Body.(core.Opened); ok && o.Key != "" {
+		return repeatable{o.Key, o.From.ID}, err
 	}
-	o, ok := e.Body.(core.Opened)
-	if !ok || o.Key == "" {
-		return nil, nil //nolint:nilnil // as above
-	}
-	return &repeatable{o.Key, o.From.ID}, nil
+	return repeatable{}, err
 }
 
 // threadOf returns [journal.ThreadOf] the first event of a task, given its line. The

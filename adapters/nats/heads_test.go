@@ -33,7 +33,7 @@ func TestHeadsMayBeReadWhileTheStoreIsOpenedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	file := filepath.Join(streamsDir(dir), "dragoman-tasks", "msgs", "1.blk")
+	file := filepath.Join(streamsIn(filepath.Join(dir, storeDir)), "dragoman-tasks", "msgs", "1.blk")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestTheLogTellsHowMuchOfALargeJournalWasRead(t *testing.T) {
 	if err := j.Heads(t.Context(), func(journal.Head) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := log.String(), `msg="reading the journal" read=100% tasks=2`; !strings.Contains(got, want) {
+	if got, want := log.String(), `msg="reading the journal" stream=dragoman-tasks message=3 tasks=2`; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q in it", got, want)
 	}
 }

@@ -78,12 +78,8 @@ type Journal struct {
 	claims         *Claims
 	keys           *Keys
 	life           journal.Life
-	dir            string // where the embedded server keeps its streams
-	// lost has the tasks named in damaged records, and the last event of each that was
-	// found there. reopening guards it.
-	lost  map[core.TaskID]uint64
-	part  int // the most bytes of one message
-	lines int // the most bytes of long lines that Heads keeps
+	part           int // the most bytes of one message
+	marks          marks
 	// tellEvery is the time between two lines of the log while Heads reads.
 	tellEvery time.Duration
 	// latestHeads is how many tasks that have an end Heads yields at least.
@@ -123,7 +119,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	}
 	keep, keepUsage := o.Keep.Or(), o.KeepUsage.Or()
 	j := &Journal{
-		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), version: o.Version, address: Redacted(o.URL), logs: map[string]*Log{}, lines: longLines, tellEvery: tellEvery, latestHeads: journal.LatestHeads, ownerBytes: ownerBytes,
+		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), version: o.Version, address: Redacted(o.URL), logs: map[string]*Log{}, tellEvery: tellEvery, latestHeads: journal.LatestHeads, ownerBytes: ownerBytes,
 		otherReads: make(places, maxReads),
 		failure:    failure{reported: make(chan struct{}, 1)}, deposed: deposed{told: make(chan struct{})}, stop: func() {},
 	}
@@ -177,33 +173,22 @@ func (j *Journal) start(ctx context.Context, o Options, name string) (err error)
 
 // startServer starts the embedded server on the files in its directory, and waits for the others of its cluster.
 func (j *Journal) startServer(ctx context.Context, o Options, name string) (err error) {
-	for _, streams := range []string{streamsDir(o.Dir), asideStreams(o.Dir)} {
-		if err := refuseFormats(streams, o.Version); err != nil {
-			return err
-		}
-	}
-	// A server of a cluster gets what is damaged from the others.
 	if j.clustered {
 		if err = refuseSecondServer(ctx, o.Cluster, name); err == nil {
 			err = j.setAside(o.Dir, name)
 		}
 	} else {
-		j.dir = streamsDir(o.Dir)
-		j.lost, err = inspect(o.Dir, j.log)
+		j.marks.read(filepath.Join(o.Dir, storeDir))
+		err = dropIndexes(filepath.Join(o.Dir, storeDir))
 	}
 	if err != nil {
 		return err
 	}
-	if err := j.embed(o, name); err != nil {
+	if err := j.embed(o, filepath.Join(o.Dir, storeDir), name); err != nil || !j.clustered {
 		return err
 	}
-	if j.clustered {
-		j.waiting = &waiting{begin: time.Now(), tell: o.Waiting, cluster: o.Cluster, dir: o.Dir}
-		if err := j.waitForCluster(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	j.waiting = &waiting{begin: time.Now(), tell: o.Waiting, cluster: o.Cluster, dir: o.Dir}
+	return j.waitForCluster(ctx)
 }
 
 // openStreams makes the streams of the hub and begins its next life.
@@ -280,7 +265,10 @@ func (j *Journal) openStream(ctx context.Context, c jetstream.StreamConfig) (*fe
 		keep: journal.Retention{Age: c.MaxAge, Bytes: c.MaxBytes},
 	}
 	j.fences = append(j.fences, f)
-	return f, nil
+	if j.alone() {
+		err = f.opened(ctx, s)
+	}
+	return f, err
 }
 
 // supervise watches what the journal is stored on until Close: the directory and the store of the embedded
@@ -338,6 +326,9 @@ func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
 // everything to its files and stopped.
 func (j *Journal) Close() error {
 	j.stop()
+	if j.home != nil && j.alone() {
+		j.mark(context.Background())
+	}
 	j.bus.close()
 	if j.conn != nil {
 		j.conn.Close()
@@ -346,6 +337,5 @@ func (j *Journal) Close() error {
 		j.server.Shutdown()
 		j.server.WaitForShutdown()
 	}
-	j.markClosed()
 	return j.home.close()
 }

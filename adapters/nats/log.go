@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -19,8 +18,7 @@ import (
 // Journal, with which it ends.
 type Log struct {
 	*fence
-	name    string
-	subject string
+	name string
 }
 
 var _ core.RecordLog = (*Log)(nil)
@@ -30,16 +28,16 @@ func (j *Journal) Log(name string) *Log { return j.logs[name] }
 
 // openLog makes the stream of a log if it is missing.
 func (j *Journal) openLog(ctx context.Context, hub, name string, keep journal.Retention) (*Log, error) {
-	l := &Log{name: name, subject: hub + ".log." + name}
-	var err error
-	l.fence, err = j.openStream(ctx, jetstream.StreamConfig{
+	subject := hub + ".log." + name
+	f, err := j.openStream(ctx, jetstream.StreamConfig{
 		Name: hub + "-log-" + name, Description: "what the part " + name + " of a Dragoman hub has to know again",
-		Subjects: []string{l.subject, l.subject + ownSuffix}, MaxAge: keep.Age, MaxBytes: keep.Bytes,
+		Subjects: []string{subject, subject + ownSuffix}, MaxAge: keep.Age, MaxBytes: keep.Bytes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the stream of the log %s: %w", name, err)
 	}
-	return l, nil
+	f.subject = subject
+	return &Log{f, name}, nil
 }
 
 // Append implements core.RecordLog. Records share messages; each follows its length.
@@ -65,21 +63,21 @@ func (l *Log) Append(ctx context.Context, records ...[]byte) error {
 
 // Replay implements core.RecordLog.
 func (l *Log) Replay(ctx context.Context, yield func(time.Time, []byte) bool) error {
-	return l.replay(ctx, 1, "the log "+l.name, func(m message) (bool, error) {
-		if m.owner {
-			return true, nil
-		}
-		records, err := splitRecords(bytes.Clone(m.data)) // yield may keep them
+	for m, err := range l.replay(ctx, 1, 0, nil) {
 		if err != nil {
-			return false, err
+			return err
+		}
+		records, err := splitRecords(m.data)
+		if err != nil {
+			return l.unreadable(m, err)
 		}
 		for _, r := range records {
 			if !yield(m.at, r) {
-				return false, nil
+				return nil
 			}
 		}
-		return true, nil
-	})
+	}
+	return nil
 }
 
 // splitRecords returns the records of a message.

@@ -3,74 +3,66 @@ package nats
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // marks say how far the streams of the embedded server of a hub alone were, in a file beside them: what is
-// missing at the end of a file, or with a whole one, leaves no other trace. A file that is missing, broken or
-// out of date says less, and is no error.
+// missing at the end of a stream leaves no other trace. A file that is missing, broken or out of date says less,
+// and is no error.
 type marks struct {
+	mu      sync.Mutex
 	Streams map[string]mark `json:"streams"`
 }
 
-// mark is how far a stream was.
+// mark is how far a stream was, and what it is known to lack.
 type mark struct {
-	// First and Last are the places of its first and last message.
-	First uint64 `json:"first"`
-	Last  uint64 `json:"last"`
-	// At is when that was so. Closed says that nothing has been stored or dropped since.
-	At     time.Time `json:"at"`
-	Closed bool      `json:"closed,omitempty"`
-	// Holes are the places between them that are missing, and of which that was said.
+	// First and Last are the places of its first and last message, and FirstAt is when the first one was stored.
+	First   uint64    `json:"first"`
+	FirstAt time.Time `json:"first_at"`
+	Last    uint64    `json:"last"`
+	// Cut is the last place that was left when the end of the stream was missing.
+	Cut uint64 `json:"cut,omitempty"`
+	// Holes are the places of which was said that they are missing.
 	Holes []hole `json:"holes,omitempty"`
+
+	looked bool // the whole stream was read since the start
 }
 
-// hole is a range of places without a message.
-type hole struct {
-	From uint64 `json:"from"`
-	To   uint64 `json:"to"`
+// marksFile is the file of the marks in a store: it is moved, copied and removed with the streams.
+const marksFile = "marks.json"
 
-	after, before time.Time // when the messages around it were stored; zero where that is not known
-}
-
-// in reports whether a hole is a part of one of others.
-func (h hole) in(others []hole) bool {
-	return slices.ContainsFunc(others, func(o hole) bool { return o.From <= h.From && h.To <= o.To })
-}
-
-// marksFile is the file of the marks below a data directory: it is moved, copied and removed with the streams.
-func marksFile(dir string) string { return filepath.Join(dir, "nats", "marks.json") }
-
-// readMarks returns the marks of the streams in a data directory; none if there is nothing to read.
-func readMarks(dir string) marks {
-	var m marks
-	if text, err := os.ReadFile(marksFile(dir)); err != nil || strictjson.Decode(text, strictjson.Limits{}, &m) != nil || m.Streams == nil {
-		return marks{Streams: map[string]mark{}}
+// read reads the marks in a store, if they are there.
+func (m *marks) read(store string) {
+	text, err := os.ReadFile(filepath.Join(store, marksFile))
+	if err != nil || json.Unmarshal(text, m) != nil || m.Streams == nil {
+		m.Streams = map[string]mark{}
 	}
-	return m
 }
 
 // write writes the marks for the next start. What the operating system has of them survives the process, as
-// it does of the streams.
-func (m marks) write(dir string) error {
+// it does of the streams. Callers hold mu.
+func (m *marks) write(store string) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	temp := marksFile(dir) + ".tmp"
+	file := filepath.Join(store, marksFile)
+	temp := file + ".tmp"
 	if err := os.WriteFile(temp, text, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(temp, marksFile(dir))
+	return os.Rename(temp, file)
 }
 
-// markTime is the time between two writes of the marks. What is lost of the last ones before a kill is said
-// only by chance.
+// markTime is the time between two writes of the marks. What is lost of the last ones before a kill is not
+// counted.
 const markTime = 5 * time.Second
 
 // keepMarks writes how far the streams are until ctx ends.
@@ -80,128 +72,130 @@ func (j *Journal) keepMarks(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			j.markRunning(ctx)
+			j.mark(ctx)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// markRunning writes how far the streams are now.
-func (j *Journal) markRunning(ctx context.Context) {
-	j.mark(func(f *fence) (first, last uint64) {
-		state, err := f.state(ctx)
+// mark writes how far the streams are now.
+func (j *Journal) mark(ctx context.Context) {
+	for _, f := range j.fences {
+		now, err := f.state(ctx)
 		if err != nil {
-			return 0, 0
+			return
 		}
-		return state.FirstSeq, state.LastSeq
-	}, false)
-}
-
-// markClosed writes how far the streams are that the embedded server has closed.
-func (j *Journal) markClosed() {
-	if j.home != nil && j.alone() {
-		j.mark(func(f *fence) (first, last uint64) { return indexOf(j.home.of(f.stream)) }, true)
+		j.marks.mu.Lock()
+		m := j.marks.Streams[f.stream]
+		if m.Last = now.LastSeq; m.looked || m.First == 0 {
+			m.First, m.FirstAt = now.FirstSeq, now.FirstTime
+		}
+		j.marks.Streams[f.stream] = m
+		j.marks.mu.Unlock()
 	}
-}
-
-// mark writes how far the streams are, by a function that returns zeros where that is not known.
-func (j *Journal) mark(place func(*fence) (first, last uint64), closed bool) {
-	j.reopening.RLock()
-	defer j.reopening.RUnlock()
+	j.marks.mu.Lock()
+	defer j.marks.mu.Unlock()
 	if j.home.check() != nil { // what is there now is not what was opened
 		return
 	}
-	all, moved := readMarks(j.home.dir), false
-	for _, f := range j.fences {
-		before := all.Streams[f.stream]
-		m := mark{At: time.Now().UTC(), Closed: closed, Holes: before.Holes}
-		if m.First, m.Last = place(f); m.Last == 0 || m.First == before.First && m.Last == before.Last && closed == before.Closed {
-			continue
-		}
-		// Retention dropped what was around a hole, or the stream began again, or ended before it, and reuses
-		// its places.
-		m.Holes = slices.DeleteFunc(m.Holes, func(h hole) bool { return h.From <= m.First || h.To > m.Last })
-		all.Streams[f.stream], moved = m, true
-	}
-	if !moved {
-		return
-	}
-	if err := all.write(j.home.dir); err != nil {
+	if err := j.marks.write(filepath.Join(j.home.dir, storeDir)); err != nil {
 		j.log.Debug("writing how far the journal is", "error", err)
 	}
 }
 
-// seen is what the inspection of a stream has found in its blocks, in order.
-type seen struct {
-	first, last uint64
-	begin, at   time.Time // of the first and of the last one
-	removed     bool      // a damaged message after the last one was removed, and that was said
-	emptied     bool      // a block before the first one is empty
-	holes       []hole
-	told        []hole // those of them of which nothing is to be said
+// dropIndexes removes what the embedded server has written about its files, so that it looks through them when it
+// starts, and checks each record. With an index it believes what a damaged file says: a wrong number can make it take
+// what is written later for deleted, or fill all memory.
+func dropIndexes(store string) error {
+	files, err := filepath.Glob(filepath.Join(streamsIn(store), "*", "msgs", "index.db"))
+	for _, file := range files {
+		err = errors.Join(err, ignoreMissing(os.Remove(file)))
+	}
+	return err
 }
 
-// note notes a message of a block, also a deleted one.
-func (s *seen) note(r record) {
-	place, at := r.place&^erased, time.Unix(0, r.at).UTC()
-	if place&tombstone != 0 || place <= s.last {
-		return
+// opened says what is missing at the end of a stream that the embedded server has just opened.
+func (f *fence) opened(ctx context.Context, s jetstream.Stream) error {
+	info, err := s.Info(ctx, jetstream.WithDeletedDetails(true))
+	if err != nil {
+		return err
 	}
-	switch {
-	case s.first == 0:
-		s.first, s.begin = place, at
-	case place > s.last+1:
-		s.lack(hole{From: s.last + 1, To: place - 1, after: s.at, before: at})
+	if cut := info.State.Lost; cut != nil && cut.Bytes > 0 {
+		f.j.log.Warn("the embedded server could not read a part of the journal, as after a loss of power or damage, and has cut it off", "stream", f.stream, "bytes", cut.Bytes)
 	}
-	s.last, s.at, s.removed = place, at, false
-}
-
-// lack notes a hole.
-func (s *seen) lack(h hole) {
-	s.holes = append(s.holes, h)
-	if s.removed {
-		s.told = append(s.told, h)
-	}
-}
-
-// endsAt notes that a stream had messages up to a place.
-func (s *seen) endsAt(last uint64, known mark) {
-	from := max(s.last+1, 1)
-	if s.first == 0 {
-		from = max(known.First, 1)
-		s.first = from
-	}
-	if from <= last {
-		s.lack(hole{From: from, To: last, after: s.at, before: known.At})
-		s.last = last
-	}
-}
-
-// lacks completes what is missing of a stream by what was known of it, says what was not said before, and
-// returns how far the stream is now.
-func (in *inspection) lacks(dir string, s *seen, known mark) (now mark, err error) {
-	// Retention may have dropped what was first, unless the store was closed then.
-	if s.first > known.First && known.First > 0 && s.last <= known.Last && (known.Closed || s.emptied) {
-		s.holes = append(s.holes, hole{From: known.First, To: s.first - 1, before: s.begin})
-	}
-	said := false
-	for _, h := range s.holes {
-		if h.in(known.Holes) || h.in(s.told) {
-			continue
+	f.j.marks.mu.Lock()
+	defer f.j.marks.mu.Unlock()
+	m := f.j.marks.Streams[f.stream]
+	if last := info.State.LastSeq; last < m.Last {
+		f.lacks(hole{From: last + 1, To: m.Last})
+		m.Cut = last
+		m.Holes = slices.DeleteFunc(m.Holes, func(h hole) bool { return h.To > last }) // the places are used again
+		if m.First > last {
+			m.First = 0
 		}
-		said = true
-		log := in.log.With("stream", filepath.Base(dir), "records", h.To-h.From+1, "from", h.From, "to", h.To)
-		if !h.after.IsZero() {
-			log = log.With("after", h.after)
-		}
-		if !h.before.IsZero() {
-			log = log.With("before", h.before)
-		}
-		log.Error("records of the journal are missing, as if a file had been emptied, cut off or removed: the tasks in them are unknown, or have gaps")
 	}
-	if said { // the index of the server still has them
-		err = ignoreMissing(os.Remove(filepath.Join(dir, "msgs", "index.db")))
+	f.j.marks.Streams[f.stream] = m
+	return nil
+}
+
+// replayed takes those out of the holes that retention has made, after a replay from a place whose first message
+// was at the place first. After the first one of the whole stream it says which were not said before.
+func (f *fence) replayed(ctx context.Context, from, first uint64, holes *[]hole) error {
+	f.j.marks.mu.Lock()
+	defer f.j.marks.mu.Unlock()
+	m, marked := f.j.marks.Streams[f.stream]
+	looks := marked && !m.looked && from <= 1
+	if len(*holes) == 0 && !looks {
+		return nil
 	}
-	return mark{First: s.first, Last: s.last, At: time.Now().UTC(), Holes: s.holes}, err
+	now, err := f.awaitState(ctx)
+	if err != nil {
+		return err
+	}
+	*holes = slices.DeleteFunc(*holes, func(h hole) bool { return h.To < now.FirstSeq })
+	if !looks {
+		return nil
+	}
+	all := *holes
+	if first == 0 {
+		first = now.FirstSeq
+	}
+	if m.First > 0 && first > m.First && !f.mayHaveDropped(m, now) {
+		all = append([]hole{{From: m.First, To: first - 1}}, all...)
+	}
+	for _, h := range all {
+		if !slices.ContainsFunc(m.Holes, func(said hole) bool { return said.From <= h.From && h.To <= said.To }) {
+			f.lacks(h)
+		}
+	}
+	m.Holes, m.First, m.FirstAt, m.looked = slices.Clone(all), first, now.FirstTime, true
+	f.j.marks.Streams[f.stream] = m
+	return nil
+}
+
+// mayHaveDropped reports whether retention may have dropped what was the first message of a stream: it was too
+// old, or the stream is as large as it may be.
+func (f *fence) mayHaveDropped(before mark, now jetstream.StreamState) bool {
+	return time.Since(before.FirstAt) >= f.keep.Age || int64(now.Bytes)+min(2*payload, f.keep.Bytes/8) >= f.keep.Bytes
+}
+
+// lacks says that records are missing.
+func (f *fence) lacks(h hole) {
+	f.j.log.Error("records of the journal are missing, as if a file had been damaged, emptied, cut off or removed: the tasks in them are unknown, or have gaps",
+		"stream", f.stream, "records", h.To-h.From+1, "from", h.From, "to", h.To)
+}
+
+// cut returns the place after which the end of the stream was missing at some start; 0 if that never was so.
+func (f *fence) cut() uint64 {
+	f.j.marks.mu.Lock()
+	defer f.j.marks.mu.Unlock()
+	return f.j.marks.Streams[f.stream].Cut
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }

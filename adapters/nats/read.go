@@ -1,10 +1,11 @@
 package nats
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -29,16 +30,13 @@ func (h *hubTasks) read(ctx context.Context, task core.TaskID, after uint64, lim
 	defer h.reads.leave()
 	h.j.reopening.RLock()
 	defer h.j.reopening.RUnlock()
-	r := reading{task: task, after: after, limit: limit}
-	subject := h.prefix + slot(task)
-	from := h.since(ctx, subject, task)
-	err := h.collect(ctx, &r, subject, from)
+	from := h.since(ctx, task)
+	r, err := h.collect(ctx, task, from, after, limit)
 	if err == nil && from > 1 && !r.whole {
-		r = reading{task: task, after: after, limit: limit}
-		err = h.collect(ctx, &r, subject, 1)
+		r, err = h.collect(ctx, task, 1, after, limit)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading task %s from the journal: %w", task, err)
 	}
 	if r.seen == 0 {
 		return nil, journal.ErrUnknown
@@ -57,25 +55,42 @@ func (h *hubTasks) read(ctx context.Context, task core.TaskID, after uint64, lim
 // time.
 const lookupTimeout = time.Second
 
-// since returns the place of the first message of a subject after the time in the id of a
-// task; 1 if the id has no time, or there is no such message.
-func (h *hubTasks) since(ctx context.Context, subject string, task core.TaskID) uint64 {
+// since returns the place of the first message of the subject of a task after the time in its id; 1 if the id has
+// no time, or there is no such message.
+func (h *hubTasks) since(ctx context.Context, task core.TaskID) uint64 {
 	begun, ok := task.Begun()
 	if !ok {
 		return 1
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	m, err := h.j.get(ctx, h.stream, getRequest{At: begun, Next: subject})
+	m, err := h.j.get(ctx, h.stream, getRequest{At: begun, Next: h.prefix + slot(task)})
 	if err != nil {
 		return 1
 	}
 	return m.place
 }
 
+// collect collects the events of a task that are after an event, and at most limit of them unless that is 0 or
+// less, from a place in the stream on.
+func (h *hubTasks) collect(ctx context.Context, task core.TaskID, from, after uint64, limit int) (reading, error) {
+	r := reading{after: after, limit: limit}
+	for l, err := range h.linesOf(ctx, task, from) {
+		if err == nil && l.task == task {
+			err = r.add(l)
+		}
+		if err != nil {
+			return r, err
+		}
+		if r.whole {
+			break
+		}
+	}
+	return r, nil
+}
+
 // reading collects the events of a task.
 type reading struct {
-	task   core.TaskID
 	after  uint64
 	limit  int
 	found  []core.Event // in the order of the store
@@ -105,47 +120,13 @@ func (p places) take(ctx context.Context) error {
 
 func (p places) leave() { <-p }
 
-// taskMessages is the first batch of messages that are read for a task. Most tasks are in one message, or
-// in a few; but a subject has those of other tasks, too.
-const taskMessages = 1
-
-// taskBytes bounds each batch of messages that are read for a task.
-const taskBytes = 512 << 10
-
-// collect collects the events of the task from the messages of a subject, from a place in the
-// stream on.
-func (h *hubTasks) collect(ctx context.Context, r *reading, subject string, from uint64) error {
-	var parts assembly
-	each := func(m message) (more bool, err error) {
-		data, whole := parts.add(m.header, m.data)
-		if !whole {
-			return true, nil
-		}
-		for task, lines := range tasks(data) {
-			if !plain(task) {
-				return false, unreadable(m.place, r.task, errNoTask)
-			}
-			if task != r.task {
-				continue
-			}
-			events, err := decode(lines)
-			if err != nil {
-				return false, unreadable(m.place, task, err)
-			}
-			r.add(events)
-		}
-		return !r.whole, nil
-	}
-	ask := getRequest{Seq: from, Next: subject, Batch: taskMessages, Bytes: taskBytes}
-	if err := h.batches(ctx, ask, math.MaxUint64, each); err != nil {
-		return fmt.Errorf("reading task %s from the journal: %w", r.task, err)
-	}
-	return nil
-}
-
 // add adds the next events of the task. Events that were appended again, after an error
 // that lost the first of several messages, come after later ones.
-func (r *reading) add(events []core.Event) {
+func (r *reading) add(l taskLines) error {
+	events, err := decode(l.text)
+	if err != nil {
+		return l.unreadable(err)
+	}
 	for _, e := range events {
 		r.hole = r.hole || e.Seq > r.seen+1
 		if e.End() > max(r.after, r.seen) {
@@ -155,6 +136,7 @@ func (r *reading) add(events []core.Event) {
 		r.found = append(r.found, e)
 		r.whole = !r.hole && (r.whole || e.Body.Kind().Ends() || r.limit > 0 && r.wanted >= r.limit)
 	}
+	return nil
 }
 
 // events returns the wanted events in order, each once.
@@ -171,7 +153,64 @@ func (r *reading) events() (out []core.Event) {
 	return out
 }
 
+// CompleteTasks implements journal.Journal. It reads the stream once, from where the first of
+// the tasks began, and then one by one what that did not find: records that were appended again, or tasks from
+// before the clock was set back.
+func (j *Journal) CompleteTasks(ctx context.Context, wanted []core.TaskID, yield func(core.TaskID, []core.Event) bool) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	left := make(map[core.TaskID][]byte, len(wanted)) // the lines so far of those that have no end yet
+	for _, task := range wanted {
+		left[task] = nil
+	}
+	for l, err := range lines(j.tasks.replay(ctx, j.tasks.since(ctx, slices.Min(wanted)), 0, nil)) {
+		if err != nil {
+			return err
+		}
+		before, is := left[l.task]
+		if !is {
+			continue
+		}
+		l.text = append(before, l.text...)
+		if end, _, err := endOf(l.text[bytes.LastIndexByte(l.text, '\n')+1:]); end == 0 || err != nil {
+			left[l.task] = append(l.text, '\n')
+			continue
+		}
+		var r reading
+		if r.add(l) != nil || !r.whole {
+			continue
+		}
+		if delete(left, l.task); !yield(l.task, r.events()) {
+			return nil
+		}
+		if len(left) == 0 {
+			return nil
+		}
+	}
+	for _, task := range wanted {
+		if _, is := left[task]; !is {
+			continue
+		}
+		events, err := j.Read(ctx, task, 0, 0)
+		var gap *journal.GapError
+		switch {
+		case errors.Is(err, journal.ErrUnknown) || errors.As(err, &gap):
+		case err != nil:
+			return err
+		case events[len(events)-1].Body.Kind().Ends() && !yield(task, events):
+			return nil
+		}
+	}
+	return nil
+}
+
 // unreadable returns the error of a message that the hub did not write.
-func unreadable(sequence uint64, task core.TaskID, err error) error {
-	return fmt.Errorf("message %d of the journal, of task %s, cannot be read (is it of another version, or of another program?): %w", sequence, task, err)
+func (l taskLines) unreadable(err error) error {
+	return fmt.Errorf("message %d of the journal, of task %s, cannot be read (is it of another version, or of another program?): %w", l.place, l.task, err)
+}
+
+// unreadable is the same for a message of another stream.
+func (f *fence) unreadable(m message, err error) error {
+	return fmt.Errorf("message %d of the stream %s cannot be read (is it of another version, or of another program?): %w", m.place, f.stream, err)
 }

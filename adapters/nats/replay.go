@@ -1,11 +1,12 @@
 package nats
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"iter"
 	"strconv"
 	"time"
 
@@ -16,38 +17,65 @@ import (
 	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
-// replay calls each for every message that the stream has now, from a place on and oldest
-// first, until it returns false. what names the stream in errors.
-func (f *fence) replay(ctx context.Context, from uint64, what string, each func(message) (more bool, err error)) error {
-	now, err := f.awaitState(ctx)
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", what, err)
-	}
-	return f.replayTo(ctx, from, now.LastSeq, what, each)
+// hole is a range of places in a stream without a message.
+type hole struct {
+	From uint64 `json:"from"`
+	To   uint64 `json:"to"`
 }
 
-// replayTo is replay to the place last. It reads the files of the embedded server directly,
-// which takes a tenth of the time.
-func (f *fence) replayTo(ctx context.Context, next, last uint64, what string, each func(message) (more bool, err error)) error {
-	checked := func(m message) (bool, error) {
-		m.owner = m.subject == f.own
-		more, err := each(m)
-		if err != nil {
-			err = fmt.Errorf("message %d of %s cannot be read (is it of another version, or of another program?): %w", m.place, what, err)
+// replay yields the messages of the stream from a place to the place last, oldest first, but for those of
+// owners, and an error, which is the last that it yields. 0 is the present end. It adds the places to holes that
+// are missing between the first message and the last place, though retention has not dropped them; the first
+// replay of the whole stream says of them what was not said before.
+func (f *fence) replay(ctx context.Context, from, last uint64, holes *[]hole) iter.Seq2[message, error] {
+	return func(yield func(message, error) bool) {
+		if last == 0 {
+			now, err := f.awaitState(ctx)
+			if err != nil {
+				yield(message{}, err)
+				return
+			}
+			last = now.LastSeq
 		}
-		return more, err
-	}
-	if f.j.dir != "" {
-		var more bool
-		var err error
-		if next, more, err = replayFiles(filepath.Join(f.j.dir, f.stream), next, last, checked); err != nil || !more {
-			return err
+		if holes == nil {
+			holes = new([]hole)
+		}
+		first, next := uint64(0), uint64(0)
+		for m, err := range f.messages(ctx, getRequest{Seq: from, Next: everything, Batch: batchMessages, Bytes: batchBytes}, last) {
+			if err != nil {
+				yield(m, err)
+				return
+			}
+			if next == 0 {
+				first = m.place
+			} else if m.place > next {
+				*holes = append(*holes, hole{next, m.place - 1})
+			}
+			next = m.place + 1
+			switch {
+			case m.subject == f.own:
+			case !f.isWhole(m):
+				*holes = append(*holes, hole{m.place, m.place})
+			case !yield(m, nil):
+				return
+			}
+		}
+		if next > 0 && next <= last {
+			*holes = append(*holes, hole{next, last})
+		}
+		if err := f.replayed(ctx, from, first, holes); err != nil {
+			yield(message{}, err)
 		}
 	}
-	if err := f.batches(ctx, getRequest{Seq: next, Next: everything, Batch: batchMessages, Bytes: batchBytes}, last, checked); err != nil {
-		return fmt.Errorf("reading %s: %w", what, err)
+}
+
+// isWhole reports whether a message is one of the stream. A server checks all of a message but where its subject
+// ends and its data begins.
+func (f *fence) isWhole(m message) bool {
+	if f.subject != "" {
+		return m.subject == f.subject
 	}
-	return nil
+	return bytes.HasPrefix(m.data, []byte(taskLine)) || m.header.Get(partHeader) != ""
 }
 
 // The size of a batch of messages. What a connection has not read yet is bounded by the bytes.
@@ -62,57 +90,69 @@ const everything = ">"
 // batchGrowth is how many times greater each next batch is, up to batchMessages.
 const batchGrowth = 4
 
-// batches calls each for the messages that r asks for, up to the place last, until it returns false. It
-// asks any replica, and another one if that does not answer; what a replica does not have, it asks the
-// leader for. It returns an unreachable Fault, which it logs, if none answers for answerTimeout, or there is none.
-func (f *fence) batches(ctx context.Context, r getRequest, last uint64, each func(message) (more bool, err error)) error {
-	wait, heard := f.j.replicaSilence(), time.Now()
-	for more := true; more && r.Seq <= last; {
-		next, some, err := f.batch(ctx, r, last, wait, each)
-		switch {
-		case errors.Is(err, jetstream.ErrMsgNotFound) && f.j.replicas == 1:
-			return nil
-		case errors.Is(err, jetstream.ErrMsgNotFound):
-			some, err = f.has(ctx, next, last, r.Next)
-		case (errors.Is(err, errSilent) || f.j.clustered && errors.Is(err, nats.ErrNoResponders)) && time.Since(heard) < answerTimeout:
-			some, err, wait = true, timer.Sleep(ctx, replicaPause), f.j.longer(wait)
-		case errors.Is(err, errSilent) || errors.Is(err, nats.ErrNoResponders):
-			f.j.log.Warn("the journal cannot be read for now", "stream", f.stream, "waited", time.Since(heard).Round(time.Millisecond).String(), "error", err)
-			return core.NewFault(core.CodeUnreachable, "the journal does not answer: try again in a while").Because(err)
+// messages yields the messages that r asks for, up to the place last, and an error, which is the last that it
+// yields. It asks any replica, and another one if that does not answer; what a replica does not have, it asks the
+// leader for. It yields an unreachable Fault, which it logs, if none answers for answerTimeout, or there is none.
+func (f *fence) messages(ctx context.Context, r getRequest, last uint64) iter.Seq2[message, error] {
+	return func(yield func(message, error) bool) {
+		wait, heard, missed := f.j.replicaSilence(), time.Now(), false
+		for more := true; more && r.Seq <= last; {
+			next, some, err := f.batch(ctx, r, last, wait, yield)
+			switch {
+			case errors.Is(err, jetstream.ErrMsgNotFound) && f.j.replicas == 1:
+				// A server that finds a file of the stream empty says that once, and then what is behind it.
+				some, err, missed = !missed && r.Next == everything, timer.Sleep(ctx, replicaPause), true
+			case errors.Is(err, jetstream.ErrMsgNotFound):
+				some, err = f.has(ctx, next, last, r.Next)
+			case (errors.Is(err, errSilent) || f.j.clustered && errors.Is(err, nats.ErrNoResponders)) && time.Since(heard) < answerTimeout:
+				some, err, wait = true, timer.Sleep(ctx, replicaPause), f.j.longer(wait)
+			case errors.Is(err, errSilent) || errors.Is(err, nats.ErrNoResponders):
+				f.j.log.Warn("the journal cannot be read for now", "stream", f.stream, "waited", time.Since(heard).Round(time.Millisecond).String(), "error", err)
+				err = core.NewFault(core.CodeUnreachable, "the journal does not answer: try again in a while").Because(err)
+			}
+			if err != nil {
+				yield(message{}, fmt.Errorf("reading the stream %s: %w", f.stream, err))
+				return
+			}
+			if next > r.Seq {
+				wait, heard, missed = f.j.replicaSilence(), time.Now(), false
+			}
+			r.Seq, r.Batch, more = next, min(batchGrowth*r.Batch, batchMessages), some
 		}
-		if err != nil {
-			return err
-		}
-		if next > r.Seq {
-			wait, heard = f.j.replicaSilence(), time.Now()
-		}
-		r.Seq, r.Batch, more = next, min(batchGrowth*r.Batch, batchMessages), some
 	}
-	return nil
 }
 
 // errSilent is returned for a replica that does not answer: it may have died.
 var errSilent = errors.New("the NATS server does not answer")
 
-// batch calls each for the messages that r asks for, up to the place last, until it returns false. It
-// asks any replica, and returns where to go on and whether there may be more. It returns
-// jetstream.ErrMsgNotFound if the replica has none, and errSilent if none comes for the time wait.
-func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.Duration, each func(message) (more bool, err error)) (next uint64, more bool, err error) {
+// batch yields the messages that r asks for, up to the place last. It asks any replica, and returns where to go
+// on and whether there may be more. It returns jetstream.ErrMsgNotFound if the replica has none, and errSilent if
+// none comes for the time wait.
+func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.Duration, yield func(message, error) bool) (next uint64, more bool, err error) {
 	next = r.Seq
-	answers := make(chan *nats.Msg, r.Batch+1) // and what says that it was all
-	s, err := f.request(r, answers)
+	ask, err := json.Marshal(r)
+	if err != nil {
+		return next, false, err
+	}
+	answers, inbox := make(chan *nats.Msg, r.Batch+1), nats.NewInbox() // and what says that it was all
+	s, err := f.j.conn.ChanSubscribe(inbox, answers)
 	if err != nil {
 		return next, false, err
 	}
 	defer s.Unsubscribe() //nolint:errcheck // the connection was closed then
+	if err := f.j.conn.PublishRequest(directGet+f.stream, inbox, ask); err != nil {
+		return next, false, err
+	}
 	for before := uint64(0); next <= last; {
-		answer, err := awaitAnswer(ctx, answers, wait)
-		if err != nil {
-			return next, false, err
+		var answer *nats.Msg
+		select {
+		case answer = <-answers:
+		case <-time.After(wait):
+			return next, false, errSilent
+		case <-ctx.Done():
+			return next, false, context.Cause(ctx)
 		}
 		switch answer.Header.Get("Status") {
-		case "404":
-			return next, false, jetstream.ErrMsgNotFound
 		case "204":
 			return next, true, nil
 		case "503":
@@ -126,11 +166,8 @@ func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.
 		if sent := answer.Header.Get(lastSentHeader); sent != strconv.FormatUint(before, 10) && pending != "" {
 			return next, true, nil // one was lost on the way
 		}
-		if m.place > last {
-			return last + 1, false, nil
-		}
-		if more, err := each(m); err != nil || !more {
-			return next, false, err
+		if m.place > last || !yield(m, nil) {
+			return next, false, nil
 		}
 		before, next = m.place, m.place+1
 		if pending == "" {
@@ -138,35 +175,6 @@ func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.
 		}
 	}
 	return next, false, nil
-}
-
-// request asks for messages, which come as answers until the subscription ends.
-func (f *fence) request(r getRequest, answers chan *nats.Msg) (*nats.Subscription, error) {
-	ask, err := json.Marshal(r)
-	if err != nil {
-		return nil, err
-	}
-	inbox := nats.NewInbox()
-	s, err := f.j.conn.ChanSubscribe(inbox, answers)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.j.conn.PublishRequest(directGet+f.stream, inbox, ask); err != nil {
-		return nil, errors.Join(err, s.Unsubscribe())
-	}
-	return s, nil
-}
-
-// awaitAnswer returns the next answer. It returns errSilent if none comes for the time wait.
-func awaitAnswer(ctx context.Context, answers <-chan *nats.Msg, wait time.Duration) (*nats.Msg, error) {
-	select {
-	case answer := <-answers:
-		return answer, nil
-	case <-time.After(wait):
-		return nil, errSilent
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }
 
 // The headers of an answer to a batch request.

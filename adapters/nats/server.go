@@ -42,15 +42,15 @@ func ParseSync(name string) (Sync, error) {
 // payload bounds a message, as NATS servers do by default. Longer ones are sent in parts.
 const payload = 1 << 20
 
-// embed starts a server in this process. It listens for nobody but the other servers of its
-// cluster.
-func (j *Journal) embed(o Options, name string) error {
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+// embed starts a server in this process, on the files in a directory. It listens for nobody but the other servers of
+// its cluster.
+func (j *Journal) embed(o Options, store, name string) error {
+	if err := os.MkdirAll(filepath.Dir(store), 0o700); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
 	}
 	opts := &server.Options{
 		ServerName: "dragoman", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
-		JetStream: true, StoreDir: filepath.Join(o.Dir, "nats"), DisableJetStreamBanner: true,
+		JetStream: true, StoreDir: store, DisableJetStreamBanner: true,
 		JetStreamMaxStore: 1 << 50, // the streams have limits, which may be lowered at a start
 		MaxPayload:        payload, MaxPending: 64 << 20,
 		SyncAlways: o.Sync == SyncAlways,

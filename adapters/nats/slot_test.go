@@ -80,7 +80,6 @@ func listed(t *testing.T, j journal.Journal) (heads []journal.Head) {
 
 func TestTasksThatBeganTogetherShareAMessageAndAreReadApart(t *testing.T) {
 	j := opened(t, nats.Options{Dir: t.TempDir()})
-	j.SetBounds(0, 2560) // for some of the heads
 	at := time.Now().Truncate(4096 * time.Millisecond)
 	var all []journal.Record
 	var want []journal.Head

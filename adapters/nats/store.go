@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -176,11 +176,9 @@ func (j *Journal) reopen(ctx context.Context) error {
 	if err := j.server.ShutdownJetStream(); err != nil {
 		return fmt.Errorf("closing the store: %w", err)
 	}
-	lost, err := inspect(j.home.dir, j.log) // before the server cuts what it cannot read
-	if err != nil {
+	if err := dropIndexes(filepath.Join(j.home.dir, storeDir)); err != nil {
 		return err
 	}
-	maps.Copy(j.lost, lost)
 	config := j.config
 	if err := j.server.EnableJetStream(&config); err != nil {
 		return errors.Join(fmt.Errorf("opening the store again: %w", err), j.server.ShutdownJetStream())

@@ -2,9 +2,12 @@ package nats
 
 import (
 	"context"
+	"iter"
+	"math"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
@@ -56,3 +59,50 @@ func (h *hubTasks) append(ctx context.Context, records []journal.Record) error {
 	h.open.stored(records, place)
 	return nil
 }
+
+// taskLines are the lines of the events of a task in a message.
+type taskLines struct {
+	place uint64 // of the message
+	task  core.TaskID
+	text  []byte
+}
+
+// lines yields the lines of all tasks in messages, and an error, which is the last that it yields.
+func lines(messages iter.Seq2[message, error]) iter.Seq2[taskLines, error] {
+	return func(yield func(taskLines, error) bool) {
+		var parts assembly
+		for m, err := range messages {
+			if err != nil {
+				yield(taskLines{}, err)
+				return
+			}
+			data, whole := parts.add(m.header, m.data)
+			if !whole {
+				continue
+			}
+			for task, text := range tasks(data) {
+				l := taskLines{m.place, task, text}
+				if !plain(task) {
+					yield(l, l.unreadable(errNoTask))
+					return
+				}
+				if !yield(l, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// linesOf yields the lines of a task, from a place in the stream on.
+func (h *hubTasks) linesOf(ctx context.Context, task core.TaskID, from uint64) iter.Seq2[taskLines, error] {
+	ask := getRequest{Seq: from, Next: h.prefix + slot(task), Batch: taskMessages, Bytes: taskBytes}
+	return lines(h.messages(ctx, ask, math.MaxUint64))
+}
+
+// taskMessages is the first batch of messages that are read for a task. Most tasks are in one message, or
+// in a few; but a subject has those of other tasks, too.
+const taskMessages = 1
+
+// taskBytes bounds each batch of messages that are read for a task.
+const taskBytes = 512 << 10

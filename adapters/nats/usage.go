@@ -16,10 +16,7 @@ import (
 
 // Usage is a usage.Store on JetStream: a stream of its own, on the connection of its
 // Journal, with which it ends.
-type Usage struct {
-	*fence
-	subject string
-}
+type Usage struct{ *fence }
 
 var _ usage.Store = (*Usage)(nil)
 
@@ -28,16 +25,16 @@ func (j *Journal) Usage() *Usage { return j.usage }
 
 // openUsage makes the stream of usage records if it is missing.
 func (j *Journal) openUsage(ctx context.Context, name string, keep usage.Retention) (*Usage, error) {
-	u := &Usage{subject: name + ".usage"}
-	var err error
-	u.fence, err = j.openStream(ctx, jetstream.StreamConfig{
+	subject := name + ".usage"
+	f, err := j.openStream(ctx, jetstream.StreamConfig{
 		Name: name + "-usage", Description: "what the tasks of a Dragoman hub spent",
-		Subjects: []string{u.subject, u.subject + ownSuffix}, MaxAge: keep.Age, MaxBytes: keep.Bytes,
+		Subjects: []string{subject, subject + ownSuffix}, MaxAge: keep.Age, MaxBytes: keep.Bytes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the stream of usage: %w", err)
 	}
-	return u, nil
+	f.subject = subject
+	return &Usage{f}, nil
 }
 
 // Append implements usage.Store.
@@ -65,21 +62,21 @@ func (u *Usage) Append(ctx context.Context, records ...usage.Record) error {
 // Replay implements usage.Store.
 func (u *Usage) Replay(ctx context.Context, yield func(usage.Record) bool) error {
 	once := usage.Once(yield)
-	return u.replay(ctx, 1, "the usage", func(m message) (bool, error) {
-		if m.owner {
-			return true, nil
+	for m, err := range u.replay(ctx, 1, 0, nil) {
+		if err != nil {
+			return err
 		}
 		records, err := decodeUsage(m.data)
 		if err != nil {
-			return false, err
+			return u.unreadable(m, err)
 		}
 		for _, r := range records {
 			if !once(r) {
-				return false, nil
+				return nil
 			}
 		}
-		return true, nil
-	})
+	}
+	return nil
 }
 
 // decodeUsage reads the usage records of a message, one on each line.

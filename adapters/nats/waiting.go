@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -175,7 +176,7 @@ func (w *waiting) unheard() string {
 
 // absent says which servers are not here, by the names of their hubs as far as they are known.
 func (w *waiting) absent(replicas []*server.PeerInfo, here map[string]bool, own string) string {
-	known := namesStored(streamsDir(w.dir))
+	known := namesStored(streamsIn(filepath.Join(w.dir, storeDir)))
 	var names []string
 	for _, r := range replicas {
 		name := known[r.Peer]
