@@ -18,8 +18,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // Cluster says how several hubs work together: on an external server, for which the name
@@ -116,13 +114,9 @@ func splitAddress(at string) (host string, port int, err error) {
 	return host, port, err
 }
 
-// Each try of [Journal.Insist] is bounded, the first by firstTry and each next one by twice as long, up to
-// lastTry: a cluster may not answer while it has no leader, and loses answers while it forms.
-const (
-	firstTry = 500 * time.Millisecond
-	lastTry  = 2 * time.Second
-	tryPause = 100 * time.Millisecond
-)
+// firstTry bounds the first try of [Journal.Insist]: a cluster may not answer while it has no leader, and loses
+// answers while it forms.
+const firstTry = 500 * time.Millisecond
 
 // Insist repeats what a cluster cannot do for a moment, as during an election, until ctx ends. It returns
 // any other error at once; without a cluster it calls do once.
@@ -130,17 +124,8 @@ func (j *Journal) Insist(ctx context.Context, do func(context.Context) error) er
 	if !j.clustered {
 		return do(ctx)
 	}
-	for wait := firstTry; ; wait = min(2*wait, lastTry) {
-		try, cancel := context.WithTimeout(ctx, wait)
-		err := do(try)
-		cancel()
-		if err == nil || !isTemporary(err) || ctx.Err() != nil {
-			return err
-		}
-		if timer.Sleep(ctx, tryPause) != nil {
-			return err
-		}
-	}
+	_, err := retry(ctx, j, firstTry, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
+	return err
 }
 
 // IsTemporary implements journal.Replicated.

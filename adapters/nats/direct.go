@@ -31,30 +31,13 @@ type getRequest struct {
 	Bytes int       `json:"max_bytes,omitempty"`
 }
 
-// get returns a message of a stream; jetstream.ErrMsgNotFound if the replica that answers has none.
-func (j *Journal) get(ctx context.Context, stream string, r getRequest) (message, error) {
-	ask, err := json.Marshal(r)
-	if err != nil {
-		return message{}, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	answer, err := retry(ctx, j, j.replicaSilence(), func(ctx context.Context) (*nats.Msg, error) {
-		return j.conn.RequestWithContext(ctx, directGet+stream, ask)
-	})
-	if err != nil {
-		return message{}, err
-	}
-	return messageOf(answer)
-}
-
 const directGet = jetstream.DefaultAPIPrefix + "DIRECT.GET."
 
 // answerTimeout bounds a request to the server, as those of the library.
 const answerTimeout = 5 * time.Second
 
-// getFromLeader is get from the leader of the stream, which has all that was acknowledged. A
-// replica may be behind.
+// getFromLeader returns a message of a stream as its leader has it, with all that was acknowledged;
+// jetstream.ErrMsgNotFound if there is none. A replica may be behind.
 func (j *Journal) getFromLeader(ctx context.Context, stream string, r getRequest) (message, error) {
 	ask, err := json.Marshal(r)
 	if err != nil {

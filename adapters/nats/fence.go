@@ -133,6 +133,28 @@ func (f *fence) append(ctx context.Context, msgs ...*nats.Msg) error {
 	}
 }
 
+// appendJoined stores so many records in as few messages as their size allows. encode appends one to the data of a
+// message.
+func (f *fence) appendJoined(ctx context.Context, records int, encode func(data []byte, i int) ([]byte, error)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var data []byte
+	for i := range records {
+		var err error
+		if data, err = encode(data, i); err != nil {
+			return err
+		}
+		if len(data) < runBytes && i < records-1 {
+			continue
+		}
+		if err := f.append(ctx, &nats.Msg{Subject: f.subject, Data: data}); err != nil {
+			return err
+		}
+		data = nil
+	}
+	return nil
+}
+
 // isDue reports whether the owner is to be written again before the next message. Callers hold mu.
 func (f *fence) isDue() bool {
 	return f.unsure || time.Since(f.renewed) > f.keep.Age/renewal || f.written > f.keep.Bytes/renewal || f.open != nil && f.written > f.j.ownerBytes
@@ -282,10 +304,21 @@ func (f *fence) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 
 // lastOwner returns the present owner and its place; zeros if there is none.
 func (f *fence) lastOwner(ctx context.Context) (o owner, place uint64, err error) {
-	m, err := f.j.getFromLeader(ctx, f.stream, getRequest{Last: f.own})
+	o, place, err = f.readOwner(ctx, getRequest{Last: f.own})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return o, 0, nil
+		return owner{}, 0, nil
 	}
+	return o, place, err
+}
+
+// ownerAt returns the owner that is stored at a place.
+func (f *fence) ownerAt(ctx context.Context, place uint64) (o owner, err error) {
+	o, _, err = f.readOwner(ctx, getRequest{Seq: place})
+	return o, err
+}
+
+func (f *fence) readOwner(ctx context.Context, r getRequest) (o owner, place uint64, err error) {
+	m, err := f.j.getFromLeader(ctx, f.stream, r)
 	if err == nil {
 		err = json.Unmarshal(m.data, &o)
 	}
@@ -297,18 +330,6 @@ func (f *fence) lastOwner(ctx context.Context) (o owner, place uint64, err error
 
 // replicaPause is the time until a replica that lags behind is asked again.
 const replicaPause = 5 * time.Millisecond
-
-// ownerAt returns the owner that is stored at a place.
-func (f *fence) ownerAt(ctx context.Context, place uint64) (o owner, err error) {
-	m, err := f.j.getFromLeader(ctx, f.stream, getRequest{Seq: place})
-	if err == nil {
-		err = json.Unmarshal(m.data, &o)
-	}
-	if err != nil {
-		return o, fmt.Errorf("reading who owns the stream %s: %w", f.stream, err)
-	}
-	return o, nil
-}
 
 // movedTo returns where the stream, or its owner, is instead of where a message expected it.
 func movedTo(err error) (place uint64, moved bool) {

@@ -120,7 +120,7 @@ func (f *fence) copyFrom(ctx context.Context, alone *Journal) error {
 	}
 	var msgs []*nats.Msg
 	size := 0
-	for m, err := range from.replay(ctx, 1, 0, nil) {
+	for m, err := range from.replay(ctx, getRequest{Seq: 1}, 0, nil) {
 		if err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ func (h *hubTasks) readHeads(ctx context.Context, from, last uint64, keep int) (
 	all = heads{keep: keep, of: map[core.TaskID]*head{}, past: map[taskKey]uint32{}}
 	told := time.Now()
 	var holes []hole
-	for l, err := range lines(h.replay(ctx, from, last, &holes)) {
+	for l, err := range lines(h.replay(ctx, getRequest{Seq: from}, last, &holes)) {
 		if err == nil {
 			err = all.add(l)
 		}

@@ -168,3 +168,25 @@ func TestTheHeadsAreThoseOfOpenTasksAndOfTheLatestOthers(t *testing.T) {
 		t.Errorf("got %d heads of all tasks and %v, want %d", n, err, ended+3)
 	}
 }
+
+// The rights of a requester stand behind its request, and its key.
+func TestTheHeadOfARequestWithACredentialHasItsKey(t *testing.T) {
+	j, err := Open(t.Context(), Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	from := core.Principal{ID: "ann", Credential: &core.Credential{Kind: core.KindPerson, Roles: []string{"thinker"}}}
+	e := core.Event{Seq: 1, Epoch: 1, At: time.Now(), Body: core.Opened{From: from, Request: core.Request{To: core.ToAgent("a"), Content: "x"}, Key: "k"}}
+	if err := j.Append(t.Context(), journal.Record{Task: core.TaskID(core.NewID()), Event: e}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Heads(t.Context(), func(h journal.Head) bool {
+		if h.Key != "k" || h.From != "ann" {
+			t.Errorf("got the key %q of %q, want that of the request", h.Key, h.From)
+		}
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -4,42 +4,39 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-
-	"github.com/nats-io/nats-server/v2/server"
+	"slices"
 )
 
-// home is the data directory of the embedded server as it was opened. Files in a directory
-// that was removed, moved or replaced still take writes that nobody finds again, so home
-// checks whether the paths still lead to what was opened.
+// home is the data directory of the embedded server as it was opened: the directory, the lock in it and the
+// directories of streams. Files in a directory that was removed, moved or replaced still take writes that nobody
+// finds again, so home checks whether the paths still lead to what was opened.
 type home struct {
-	dir     string
-	streams string // where the directories of streams are
-	paths   []string
-	opened  map[string]kept // by path
+	dir    string
+	opened map[string]kept // by path
 }
 
-// kept is a directory or file that was opened. As long as it is open, no other file gets
-// its inode number.
+// kept is a directory or file that was opened. As long as it is open, no other file gets its inode number.
 type kept struct {
 	file *os.File
 	info fs.FileInfo
 }
 
-// openHome opens the data directory, the lock in it if there is one, and the
-// directories of streams.
-func openHome(dir, store string, streams ...string) (*home, error) {
-	h := &home{dir: dir, streams: filepath.Join(store, server.DEFAULT_GLOBAL_ACCOUNT, "streams"), paths: []string{dir}, opened: map[string]kept{}}
+// openHome opens the data directory, the lock in it if there is one, and the directories of streams.
+func openHome(dir string, streams ...string) (*home, error) {
+	h := &home{dir: dir, opened: map[string]kept{}}
 	lock := filepath.Join(dir, "lock")
-	if _, err := os.Stat(lock); err == nil {
-		h.paths = append(h.paths, lock)
-	}
+	paths := []string{dir, lock}
 	for _, s := range streams {
-		h.paths = append(h.paths, h.of(s))
+		paths = append(paths, h.of(s))
 	}
-	for _, path := range h.paths {
+	for _, path := range paths {
 		f, err := os.Open(path)
+		if path == lock && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("opening the data directory: %w", err), h.close())
 		}
@@ -53,14 +50,16 @@ func openHome(dir, store string, streams ...string) (*home, error) {
 }
 
 // of returns the directory of a stream.
-func (h *home) of(stream string) string { return filepath.Join(h.streams, stream) }
+func (h *home) of(stream string) string {
+	return filepath.Join(streamsIn(filepath.Join(h.dir, storeDir)), stream)
+}
 
 // check returns an error that says what to do unless all paths lead to what was opened.
 func (h *home) check() error {
 	if h == nil {
 		return nil
 	}
-	for _, path := range h.paths {
+	for _, path := range slices.Sorted(maps.Keys(h.opened)) { // the directory is the first one
 		if err := h.checkPath(path); err != nil {
 			return err
 		}

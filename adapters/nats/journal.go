@@ -90,8 +90,8 @@ type Journal struct {
 	// fences are the streams of the hub, that of the tasks first.
 	fences  []*fence
 	deposed deposed
-	// majority is that of other servers than one of this process alone.
-	majority majority
+	// majority is why servers other than one of this process alone can store nothing, by the last look.
+	majority trouble
 
 	// home and config are those of the embedded server: its directory and what JetStream
 	// runs with.
@@ -233,23 +233,24 @@ func (j *Journal) connect(ctx context.Context, url string) (err error) {
 func (j *Journal) openTasks(ctx context.Context, name string, keep journal.Retention) (err error) {
 	j.tasks = j.tasksOf(name)
 	j.tasks.reads = make(places, maxReads)
-	j.tasks.fence, err = j.openStream(ctx, jetstream.StreamConfig{
-		Name: j.tasks.stream, Description: "the tasks of a Dragoman hub, a subject for those begun within 4 seconds",
-		Subjects: []string{j.tasks.prefix + ">", j.tasks.own}, MaxAge: keep.Age, MaxBytes: keep.Bytes,
-	})
-	if err != nil {
-		return fmt.Errorf("making the stream of the journal: %w", err)
-	}
-	if j.clustered {
+	j.tasks.fence, err = j.openStream(ctx, j.tasks.stream, "the tasks of a Dragoman hub, a subject for those begun within 4 seconds", keep, "")
+	if err == nil && j.clustered {
 		j.tasks.open = &openTasks{hub: name, last: map[core.TaskID]uint64{}}
 	}
-	return nil
+	return err
 }
 
-// openStream makes a stream of the hub if it is missing. The last of its subjects is that of
-// its owners.
-func (j *Journal) openStream(ctx context.Context, c jetstream.StreamConfig) (*fence, error) {
-	c.Storage, c.Discard, c.AllowDirect, c.Replicas = jetstream.FileStorage, jetstream.DiscardOld, true, j.replicas
+// openStream makes a stream of the hub if it is missing, with a subject; "" stands for those of the tasks.
+func (j *Journal) openStream(ctx context.Context, name, what string, keep journal.Retention, subject string) (*fence, error) {
+	f := &fence{j: j, stream: name, own: subject + ownSuffix, subject: subject, keep: keep}
+	stored := subject
+	if subject == "" {
+		stored, f.own = j.tasks.prefix+">", j.tasks.own
+	}
+	c := jetstream.StreamConfig{
+		Name: name, Description: what, Subjects: []string{stored, f.own}, MaxAge: keep.Age, MaxBytes: keep.Bytes,
+		Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld, AllowDirect: true, Replicas: j.replicas,
+	}
 	var s jetstream.Stream
 	err := j.Insist(ctx, func(ctx context.Context) (err error) {
 		if c.Metadata, err = j.metadata(ctx, c.Name); err == nil {
@@ -257,18 +258,15 @@ func (j *Journal) openStream(ctx context.Context, c jetstream.StreamConfig) (*fe
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	f := &fence{
-		j: j, stream: c.Name, own: c.Subjects[len(c.Subjects)-1], place: s.CachedInfo().State.LastSeq,
-		keep: journal.Retention{Age: c.MaxAge, Bytes: c.MaxBytes},
-	}
-	j.fences = append(j.fences, f)
-	if j.alone() {
+	if err == nil && j.alone() {
 		err = f.opened(ctx, s)
 	}
-	return f, err
+	if err != nil {
+		return nil, fmt.Errorf("making the stream %s: %w", name, err)
+	}
+	f.place = s.CachedInfo().State.LastSeq
+	j.fences = append(j.fences, f)
+	return f, nil
 }
 
 // supervise watches what the journal is stored on until Close: the directory and the store of the embedded
@@ -306,7 +304,7 @@ func (j *Journal) openHome(dir string) (err error) {
 		}
 	}
 	j.config = *j.server.JetStreamConfig()
-	if j.home, err = openHome(dir, j.config.StoreDir, streams...); err != nil {
+	if j.home, err = openHome(dir, streams...); err != nil {
 		return err
 	}
 	// JetStream appends the last element itself.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -28,24 +27,13 @@ func (j *Journal) Deposed() <-chan struct{} { return j.deposed.told }
 
 // deposed is whether another life has taken over a stream of the hub.
 type deposed struct {
-	mu   sync.Mutex
-	why  error
+	trouble
 	told chan struct{} // closed with the first reason
 }
 
-func (d *deposed) reason() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.why
-}
-
 func (j *Journal) depose(why error) {
-	d := &j.deposed
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.why == nil {
-		d.why = why
-		close(d.told)
+	if _, first := j.deposed.first(why); first {
+		close(j.deposed.told)
 	}
 }
 

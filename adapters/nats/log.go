@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
@@ -28,16 +25,8 @@ func (j *Journal) Log(name string) *Log { return j.logs[name] }
 
 // openLog makes the stream of a log if it is missing.
 func (j *Journal) openLog(ctx context.Context, hub, name string, keep journal.Retention) (*Log, error) {
-	subject := hub + ".log." + name
-	f, err := j.openStream(ctx, jetstream.StreamConfig{
-		Name: hub + "-log-" + name, Description: "what the part " + name + " of a Dragoman hub has to know again",
-		Subjects: []string{subject, subject + ownSuffix}, MaxAge: keep.Age, MaxBytes: keep.Bytes,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making the stream of the log %s: %w", name, err)
-	}
-	f.subject = subject
-	return &Log{f, name}, nil
+	f, err := j.openStream(ctx, hub+"-log-"+name, "what the part "+name+" of a Dragoman hub has to know again", keep, hub+".log."+name)
+	return &Log{f, name}, err
 }
 
 // Append implements core.RecordLog. Records share messages; each follows its length.
@@ -45,25 +34,18 @@ func (l *Log) Append(ctx context.Context, records ...[]byte) error {
 	if err := core.CheckRecords(records); err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var data []byte
-	for i, r := range records {
-		data = append(binary.AppendUvarint(data, uint64(len(r))), r...)
-		if len(data) < runBytes && i < len(records)-1 {
-			continue
-		}
-		if err := l.append(ctx, &nats.Msg{Subject: l.subject, Data: data}); err != nil {
-			return fmt.Errorf("writing to the log %s: %w", l.name, err)
-		}
-		data = nil
+	err := l.appendJoined(ctx, len(records), func(data []byte, i int) ([]byte, error) {
+		return append(binary.AppendUvarint(data, uint64(len(records[i]))), records[i]...), nil
+	})
+	if err != nil {
+		return fmt.Errorf("writing to the log %s: %w", l.name, err)
 	}
 	return nil
 }
 
 // Replay implements core.RecordLog.
 func (l *Log) Replay(ctx context.Context, yield func(time.Time, []byte) bool) error {
-	for m, err := range l.replay(ctx, 1, 0, nil) {
+	for m, err := range l.replay(ctx, getRequest{Seq: 1}, 0, nil) {
 		if err != nil {
 			return err
 		}

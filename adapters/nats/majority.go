@@ -4,28 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 )
-
-// majority is whether the servers that keep the tasks of the hub can store something, by the last look.
-type majority struct{ lacks atomic.Pointer[error] }
-
-// reason returns why they cannot; nil if they can.
-func (m *majority) reason() error {
-	if why := m.lacks.Load(); why != nil {
-		return *why
-	}
-	return nil
-}
-
-func (m *majority) set(why error) {
-	if why == nil {
-		m.lacks.Store(nil)
-		return
-	}
-	m.lacks.Store(&why)
-}
 
 // majorityCheck is the time between two looks, and majorityTime how long the leader of a stream may take to
 // answer one. The others answer it each second: it has not heard one for longer than heardTime if that is gone.

@@ -139,13 +139,13 @@ func (f *fence) opened(ctx context.Context, s jetstream.Stream) error {
 	return nil
 }
 
-// replayed takes those out of the holes that retention has made, after a replay from a place whose first message
-// was at the place first. After the first one of the whole stream it says which were not said before.
-func (f *fence) replayed(ctx context.Context, from, first uint64, holes *[]hole) error {
+// replayed takes those out of the holes that retention has made, after a replay whose first message was at the place
+// first. After the first one of the whole stream it says which were not said before.
+func (f *fence) replayed(ctx context.Context, whole bool, first uint64, holes *[]hole) error {
 	f.j.marks.mu.Lock()
 	defer f.j.marks.mu.Unlock()
 	m, marked := f.j.marks.Streams[f.stream]
-	looks := marked && !m.looked && from <= 1
+	looks := whole && marked && !m.looked
 	if len(*holes) == 0 && !looks {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -30,10 +31,9 @@ func (h *hubTasks) read(ctx context.Context, task core.TaskID, after uint64, lim
 	defer h.reads.leave()
 	h.j.reopening.RLock()
 	defer h.j.reopening.RUnlock()
-	from := h.since(ctx, task)
-	r, err := h.collect(ctx, task, from, after, limit)
-	if err == nil && from > 1 && !r.whole {
-		r, err = h.collect(ctx, task, 1, after, limit)
+	r, err := h.collect(ctx, task, since(task), after, limit)
+	if err == nil && !r.whole {
+		r, err = h.collect(ctx, task, time.Time{}, after, limit)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading task %s from the journal: %w", task, err)
@@ -51,31 +51,18 @@ func (h *hubTasks) read(ctx context.Context, task core.TaskID, after uint64, lim
 	return out, nil
 }
 
-// lookupTimeout bounds the request for the place where a task began, which only saves
-// time.
-const lookupTimeout = time.Second
-
-// since returns the place of the first message of the subject of a task after the time in its id; 1 if the id has
-// no time, or there is no such message.
-func (h *hubTasks) since(ctx context.Context, task core.TaskID) uint64 {
-	begun, ok := task.Begun()
-	if !ok {
-		return 1
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
-	m, err := h.j.get(ctx, h.stream, getRequest{At: begun, Next: h.prefix + slot(task)})
-	if err != nil {
-		return 1
-	}
-	return m.place
+// since returns the time at which a task began; zero if its id has none.
+func since(task core.TaskID) time.Time {
+	begun, _ := task.Begun()
+	return begun
 }
 
 // collect collects the events of a task that are after an event, and at most limit of them unless that is 0 or
-// less, from a place in the stream on.
-func (h *hubTasks) collect(ctx context.Context, task core.TaskID, from, after uint64, limit int) (reading, error) {
+// less, from what was stored since a time.
+func (h *hubTasks) collect(ctx context.Context, task core.TaskID, from time.Time, after uint64, limit int) (reading, error) {
 	r := reading{after: after, limit: limit}
-	for l, err := range h.linesOf(ctx, task, from) {
+	ask := getRequest{At: from, Next: h.prefix + slot(task), Batch: taskMessages, Bytes: taskBytes}
+	for l, err := range lines(h.messages(ctx, ask, math.MaxUint64)) {
 		if err == nil && l.task == task {
 			err = r.add(l)
 		}
@@ -88,6 +75,13 @@ func (h *hubTasks) collect(ctx context.Context, task core.TaskID, from, after ui
 	}
 	return r, nil
 }
+
+// taskMessages is the first batch of messages that are read for a task. Most tasks are in one message, or
+// in a few; but a subject has those of other tasks, too.
+const taskMessages = 1
+
+// taskBytes bounds each batch of messages that are read for a task.
+const taskBytes = 512 << 10
 
 // reading collects the events of a task.
 type reading struct {
@@ -164,7 +158,7 @@ func (j *Journal) CompleteTasks(ctx context.Context, wanted []core.TaskID, yield
 	for _, task := range wanted {
 		left[task] = nil
 	}
-	for l, err := range lines(j.tasks.replay(ctx, j.tasks.since(ctx, slices.Min(wanted)), 0, nil)) {
+	for l, err := range lines(j.tasks.replay(ctx, getRequest{At: since(slices.Min(wanted))}, 0, nil)) {
 		if err != nil {
 			return err
 		}
@@ -181,13 +175,15 @@ func (j *Journal) CompleteTasks(ctx context.Context, wanted []core.TaskID, yield
 		if r.add(l) != nil || !r.whole {
 			continue
 		}
-		if delete(left, l.task); !yield(l.task, r.events()) {
-			return nil
-		}
-		if len(left) == 0 {
+		if delete(left, l.task); !yield(l.task, r.events()) || len(left) == 0 {
 			return nil
 		}
 	}
+	return j.completeOthers(ctx, wanted, left, yield)
+}
+
+// completeOthers is CompleteTasks for those of the tasks that are left, one by one.
+func (j *Journal) completeOthers(ctx context.Context, wanted []core.TaskID, left map[core.TaskID][]byte, yield func(core.TaskID, []core.Event) bool) error {
 	for _, task := range wanted {
 		if _, is := left[task]; !is {
 			continue

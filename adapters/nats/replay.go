@@ -23,11 +23,11 @@ type hole struct {
 	To   uint64 `json:"to"`
 }
 
-// replay yields the messages of the stream from a place to the place last, oldest first, but for those of
+// replay yields the messages of the stream from where r says to the place last, oldest first, but for those of
 // owners, and an error, which is the last that it yields. 0 is the present end. It adds the places to holes that
 // are missing between the first message and the last place, though retention has not dropped them; the first
 // replay of the whole stream says of them what was not said before.
-func (f *fence) replay(ctx context.Context, from, last uint64, holes *[]hole) iter.Seq2[message, error] {
+func (f *fence) replay(ctx context.Context, r getRequest, last uint64, holes *[]hole) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		if last == 0 {
 			now, err := f.awaitState(ctx)
@@ -40,8 +40,9 @@ func (f *fence) replay(ctx context.Context, from, last uint64, holes *[]hole) it
 		if holes == nil {
 			holes = new([]hole)
 		}
-		first, next := uint64(0), uint64(0)
-		for m, err := range f.messages(ctx, getRequest{Seq: from, Next: everything, Batch: batchMessages, Bytes: batchBytes}, last) {
+		first, next, looks := uint64(0), uint64(0), r.Seq <= 1 && r.At.IsZero()
+		r.Next, r.Batch, r.Bytes = everything, batchMessages, batchBytes
+		for m, err := range f.messages(ctx, r, last) {
 			if err != nil {
 				yield(m, err)
 				return
@@ -63,7 +64,7 @@ func (f *fence) replay(ctx context.Context, from, last uint64, holes *[]hole) it
 		if next > 0 && next <= last {
 			*holes = append(*holes, hole{next, last})
 		}
-		if err := f.replayed(ctx, from, first, holes); err != nil {
+		if err := f.replayed(ctx, looks, first, holes); err != nil {
 			yield(message{}, err)
 		}
 	}
@@ -103,7 +104,7 @@ func (f *fence) messages(ctx context.Context, r getRequest, last uint64) iter.Se
 				// A server that finds a file of the stream empty says that once, and then what is behind it.
 				some, err, missed = !missed && r.Next == everything, timer.Sleep(ctx, replicaPause), true
 			case errors.Is(err, jetstream.ErrMsgNotFound):
-				some, err = f.has(ctx, next, last, r.Next)
+				some, err = f.has(ctx, getRequest{Seq: next, At: r.At, Next: r.Next}, last)
 			case (errors.Is(err, errSilent) || f.j.clustered && errors.Is(err, nats.ErrNoResponders)) && time.Since(heard) < answerTimeout:
 				some, err, wait = true, timer.Sleep(ctx, replicaPause), f.j.longer(wait)
 			case errors.Is(err, errSilent) || errors.Is(err, nats.ErrNoResponders):
@@ -115,6 +116,7 @@ func (f *fence) messages(ctx context.Context, r getRequest, last uint64) iter.Se
 				return
 			}
 			if next > r.Seq {
+				r.At = time.Time{}
 				wait, heard, missed = f.j.replicaSilence(), time.Now(), false
 			}
 			r.Seq, r.Batch, more = next, min(batchGrowth*r.Batch, batchMessages), some
@@ -183,10 +185,10 @@ const (
 	lastSentHeader   = "Nats-Last-Sequence" // the place of the message before, in this batch
 )
 
-// has reports whether the leader of the stream has a message of a subject from next to last, of which a
+// has reports whether the leader of the stream has a message that r asks for, up to the place last, of which a
 // replica knew nothing. It waits a moment then, for the replica.
-func (f *fence) has(ctx context.Context, next, last uint64, subject string) (bool, error) {
-	m, err := f.j.getFromLeader(ctx, f.stream, getRequest{Seq: next, Next: subject})
+func (f *fence) has(ctx context.Context, r getRequest, last uint64) (bool, error) {
+	m, err := f.j.getFromLeader(ctx, f.stream, r)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.place > last {
 		return false, nil
 	}

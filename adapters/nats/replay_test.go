@@ -31,7 +31,7 @@ func TestAReplayDoesNotWaitForWhatGrewTooOldMeanwhile(t *testing.T) {
 	if err := stream.Purge(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range u.replay(ctx, 1, last, nil) {
+	for _, err := range u.replay(ctx, getRequest{Seq: 1}, last, nil) {
 		t.Errorf("got a message or %v, want it done: nothing is there any more", err)
 	}
 }

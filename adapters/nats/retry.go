@@ -9,11 +9,12 @@ import (
 )
 
 // usualSilence is how long to wait for the leader of a stream before it is asked again, and replicaSilence
-// for any of several replicas before another one is. Each time it is twice as long. While a server is not
+// for any of several replicas before another one is. Each time it is twice as long, up to longestSilence. While a server is not
 // heard, every second or third request goes to it: then it is unheardSilence at first, and at most
 // unheardPatience, within which others are elected.
 const (
 	usualSilence, replicaSilence    = 150 * time.Millisecond, 60 * time.Millisecond
+	longestSilence                  = 2 * time.Second
 	unheardSilence, unheardPatience = 20 * time.Millisecond, 600 * time.Millisecond
 )
 
@@ -38,7 +39,7 @@ func (j *Journal) longer(wait time.Duration) time.Duration {
 	if j.unheard.any() {
 		return min(2*wait, unheardPatience)
 	}
-	return 2 * wait
+	return min(2*wait, longestSilence)
 }
 
 // retry calls ask until a server answers, or ctx ends: a request is lost with the server that it went to,

@@ -113,36 +113,48 @@ func (j *Journal) diagnose(stream string, err error) error {
 	return j.failure.report(cmp.Or(j.home.usable(), cause)) // the former says what to do
 }
 
+// trouble is why nothing can be stored; nil while it can.
+type trouble struct {
+	mu  sync.Mutex
+	why error
+}
+
+func (t *trouble) reason() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.why
+}
+
+func (t *trouble) set(why error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.why = why
+}
+
+// first sets the reason if there is none, and returns the one that was set first, and whether this is it.
+func (t *trouble) first(why error) (first error, is bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	is = t.why == nil
+	t.why = cmp.Or(t.why, why)
+	return t.why, is
+}
+
 // failure is why the store of the embedded server takes no writes.
 type failure struct {
-	mu       sync.Mutex
-	why      error         // nil while it takes them
+	trouble
 	reported chan struct{} // has a token once a sender has reported a failure
-}
-
-func (f *failure) reason() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.why
-}
-
-func (f *failure) set(why error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.why = why
 }
 
 // report is called by senders. It returns the reason that was reported first: streams fail
 // one after the other when a disk is full, and it is one failure.
 func (f *failure) report(why error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.why = cmp.Or(f.why, why)
+	why, _ = f.first(why)
 	select {
 	case f.reported <- struct{}{}:
 	default: // another sender has reported it
 	}
-	return f.why
+	return why
 }
 
 // reopenPause is the time before each try to open a failed store again.

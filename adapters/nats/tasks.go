@@ -3,7 +3,6 @@ package nats
 import (
 	"context"
 	"iter"
-	"math"
 
 	"github.com/nats-io/nats.go"
 
@@ -93,16 +92,3 @@ func lines(messages iter.Seq2[message, error]) iter.Seq2[taskLines, error] {
 		}
 	}
 }
-
-// linesOf yields the lines of a task, from a place in the stream on.
-func (h *hubTasks) linesOf(ctx context.Context, task core.TaskID, from uint64) iter.Seq2[taskLines, error] {
-	ask := getRequest{Seq: from, Next: h.prefix + slot(task), Batch: taskMessages, Bytes: taskBytes}
-	return lines(h.messages(ctx, ask, math.MaxUint64))
-}
-
-// taskMessages is the first batch of messages that are read for a task. Most tasks are in one message, or
-// in a few; but a subject has those of other tasks, too.
-const taskMessages = 1
-
-// taskBytes bounds each batch of messages that are read for a task.
-const taskBytes = 512 << 10

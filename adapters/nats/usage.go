@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
@@ -25,36 +23,18 @@ func (j *Journal) Usage() *Usage { return j.usage }
 
 // openUsage makes the stream of usage records if it is missing.
 func (j *Journal) openUsage(ctx context.Context, name string, keep usage.Retention) (*Usage, error) {
-	subject := name + ".usage"
-	f, err := j.openStream(ctx, jetstream.StreamConfig{
-		Name: name + "-usage", Description: "what the tasks of a Dragoman hub spent",
-		Subjects: []string{subject, subject + ownSuffix}, MaxAge: keep.Age, MaxBytes: keep.Bytes,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making the stream of usage: %w", err)
-	}
-	f.subject = subject
-	return &Usage{f}, nil
+	f, err := j.openStream(ctx, name+"-usage", "what the tasks of a Dragoman hub spent", journal.Retention(keep), name+".usage")
+	return &Usage{f}, err
 }
 
 // Append implements usage.Store.
 func (u *Usage) Append(ctx context.Context, records ...usage.Record) error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	var data []byte
-	for i, r := range records {
-		line, err := json.Marshal(entryOf(r))
-		if err != nil {
-			return fmt.Errorf("encoding the usage of task %s: %w", r.Task, err)
-		}
-		data = append(append(data, line...), '\n')
-		if len(data) < runBytes && i < len(records)-1 {
-			continue
-		}
-		if err := u.append(ctx, &nats.Msg{Subject: u.subject, Data: data}); err != nil {
-			return fmt.Errorf("writing usage: %w", err)
-		}
-		data = nil
+	err := u.appendJoined(ctx, len(records), func(data []byte, i int) ([]byte, error) {
+		line, err := json.Marshal(entryOf(records[i]))
+		return append(append(data, line...), '\n'), err
+	})
+	if err != nil {
+		return fmt.Errorf("writing usage: %w", err)
 	}
 	return nil
 }
@@ -62,7 +42,7 @@ func (u *Usage) Append(ctx context.Context, records ...usage.Record) error {
 // Replay implements usage.Store.
 func (u *Usage) Replay(ctx context.Context, yield func(usage.Record) bool) error {
 	once := usage.Once(yield)
-	for m, err := range u.replay(ctx, 1, 0, nil) {
+	for m, err := range u.replay(ctx, getRequest{Seq: 1}, 0, nil) {
 		if err != nil {
 			return err
 		}

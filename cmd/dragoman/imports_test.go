@@ -112,7 +112,7 @@ var table = []row{
 	{
 		from: []string{"adapters/nats/..."},
 		own:  append([]string{"core", "core/cluster", "core/journal", "core/roster", "core/usage"}, leaves...),
-		lib:  []string{"github.com/nats-io", "github.com/minio/highwayhash"}, // the checksums in files of NATS
+		lib:  []string{"github.com/nats-io"},
 	},
 
 	// What hubs of a cluster say to each other. Its tests run whole hubs over the bus.
