@@ -109,21 +109,12 @@ func (j *Journal) tellWait() {
 
 // wait returns which hubs are here, once the server knows how many there are.
 func (j *Journal) wait() (w Wait, known bool) {
-	w.Here = 1
-	here := map[string]bool{j.server.Name(): true}
-	if routes, err := j.server.Routez(nil); err == nil {
-		for _, r := range routes.Routes {
-			if r.RemoteName != "" {
-				here[r.RemoteName] = true
-			}
-		}
-		w.Here = len(here)
-	}
+	here := j.here()
 	s, err := j.server.Jsz(nil)
 	if err != nil || s.Meta == nil {
 		return w, false
 	}
-	w.Of, w.Needed = max(s.Meta.Size, w.Here), s.Meta.QuorumNeeded
+	w.Here, w.Of, w.Needed = len(here), max(s.Meta.Size, len(here)), s.Meta.QuorumNeeded
 	if w.First = j.storedNothing(); w.First {
 		w.Needed = w.Of
 	}
@@ -231,13 +222,18 @@ func (j *Journal) CannotStore() bool {
 		return false
 	}
 	s, err := j.server.Jsz(nil)
-	routes, err2 := j.server.Routez(nil)
-	if err != nil || err2 != nil || s.Meta == nil {
-		return false
-	}
+	return err == nil && s.Meta != nil && len(j.here()) < s.Meta.QuorumNeeded
+}
+
+// here returns the names of the servers that are here, with the own one.
+func (j *Journal) here() map[string]bool {
 	here := map[string]bool{j.server.Name(): true}
-	for _, r := range routes.Routes {
-		here[r.RemoteName] = true
+	if routes, err := j.server.Routez(nil); err == nil {
+		for _, r := range routes.Routes {
+			if r.RemoteName != "" {
+				here[r.RemoteName] = true
+			}
+		}
 	}
-	return len(here) < s.Meta.QuorumNeeded
+	return here
 }
