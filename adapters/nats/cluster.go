@@ -161,24 +161,14 @@ func (j *Journal) made(stream string, err error) error {
 // leaderCheck is the time between two checks who leads the streams of the hub.
 const leaderCheck = 2 * time.Second
 
-// lendLeadership gives the streams of the hub to the servers of other hubs to lead, until ctx
-// ends. The election of a new leader takes seconds: when this hub dies, others must not wait
-// for one before they take over its tasks.
+// lendLeadership gives the streams of the hub to the servers of other hubs to lead. The election of a new leader takes
+// seconds: when this hub dies, others must not wait for one before they take over its tasks.
 func (j *Journal) lendLeadership(ctx context.Context) {
-	tick := time.NewTicker(leaderCheck)
-	defer tick.Stop()
-	for {
-		for _, f := range j.fences {
-			if j.server.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, f.stream) {
-				if err := f.stepDown(ctx); err != nil && ctx.Err() == nil {
-					j.log.Debug("giving away a stream to lead", "stream", f.stream, "error", err)
-				}
+	for _, f := range j.fences {
+		if j.server.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, f.stream) {
+			if err := f.stepDown(ctx); err != nil && ctx.Err() == nil {
+				j.log.Debug("giving away a stream to lead", "stream", f.stream, "error", err)
 			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
 		}
 	}
 }

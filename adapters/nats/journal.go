@@ -16,6 +16,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/timer"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
@@ -279,14 +280,21 @@ func (j *Journal) supervise(dir string) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
+	every := func(pause time.Duration, do func(context.Context)) {
+		running.Go(func() {
+			for do(ctx); timer.Sleep(ctx, pause) == nil; {
+				do(ctx)
+			}
+		})
+	}
 	if j.alone() {
 		running.Go(func() { j.reopenAfterFailures(ctx) })
-		running.Go(func() { j.keepMarks(ctx) })
+		every(markTime, j.mark)
 	} else {
-		running.Go(func() { j.watchMajority(ctx) })
+		every(majorityCheck, j.lookForMajority)
 	}
 	if j.server != nil && j.clustered {
-		running.Go(func() { j.lendLeadership(ctx) })
+		every(leaderCheck, j.lendLeadership)
 	}
 	j.stop = func() {
 		cancel()

@@ -15,20 +15,11 @@ const (
 	heardTime     = 3 * time.Second
 )
 
-// watchMajority looks for a majority of the servers until ctx ends. Without one, a server takes messages that
-// it does not store, for 10 to 20 seconds: hubs that hear each other beside the streams do not notice.
-func (j *Journal) watchMajority(ctx context.Context) {
-	tick := time.NewTicker(majorityCheck)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		if err := j.hasMajority(ctx); ctx.Err() == nil {
-			j.majority.set(err)
-		}
+// lookForMajority looks for a majority of the servers. Without one, a server takes messages that it does not store,
+// for 10 to 20 seconds: hubs that hear each other beside the streams do not notice.
+func (j *Journal) lookForMajority(ctx context.Context) {
+	if err := j.hasMajority(ctx); ctx.Err() == nil {
+		j.majority.set(err)
 	}
 }
 

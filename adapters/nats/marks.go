@@ -65,20 +65,6 @@ func (m *marks) write(store string) error {
 // counted.
 const markTime = 5 * time.Second
 
-// keepMarks writes how far the streams are until ctx ends.
-func (j *Journal) keepMarks(ctx context.Context) {
-	tick := time.NewTicker(markTime)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			j.mark(ctx)
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // mark writes how far the streams are now.
 func (j *Journal) mark(ctx context.Context) {
 	for _, f := range j.fences {
