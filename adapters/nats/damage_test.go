@@ -183,12 +183,15 @@ func TestDamageEndsOnlyTasksOfTheRestOfItsFile(t *testing.T) {
 	}
 }
 
-// TestAReaderGetsTheGapInTheMiddleOfATask damages the second of three messages of a task.
+// TestAReaderGetsTheGapInTheMiddleOfATask damages the second of three messages of a task, with which its file ends.
 func TestAReaderGetsTheGapInTheMiddleOfATask(t *testing.T) {
 	dir, task := t.TempDir(), core.TaskID(core.NewID())
 	a := archive{dir: dir}
 	j := opened(t, nats.Options{Dir: dir, Keep: small})
 	for _, part := range [][]core.Event{answered(1)[:2], answered(1)[2:4], answered(1)[4:]} {
+		if part[0].Seq == 5 {
+			must(t, j.Append(t.Context(), taskRecords("other", 40<<10)...)) // it fills the next file
+		}
 		if err := j.Append(t.Context(), recorded(task, part...)...); err != nil {
 			t.Fatal(err)
 		}
@@ -205,8 +208,8 @@ func TestAReaderGetsTheGapInTheMiddleOfATask(t *testing.T) {
 		t.Errorf("got %d events and %v, want 3 and a gap from 3 to 4", len(events), err)
 	}
 	heads := listed(t, j)
-	if len(heads) != 1 || heads[0].End == 0 || heads[0].Damaged {
-		t.Errorf("got the heads %+v, want one of a task that has ended", heads)
+	if len(heads) != 2 || heads[0].Task != task || heads[0].End == 0 || heads[0].Damaged {
+		t.Errorf("got the heads %+v, want that of a task that has ended, and of another", heads)
 	}
 
 	h := coretest.NewHub(t, hub.Options{Journal: j})

@@ -85,8 +85,11 @@ func messageIn(answer []byte) (m message, err error) {
 // messageOf returns the message in an answer.
 func messageOf(m *nats.Msg) (message, error) {
 	if status := m.Header.Get("Status"); status != "" && len(m.Data) == 0 {
-		if status == "404" {
+		switch status {
+		case "404":
 			return message{}, jetstream.ErrMsgNotFound
+		case "503":
+			return message{}, nats.ErrNoResponders
 		}
 		return message{}, fmt.Errorf("the NATS server answers %s %s", status, m.Header.Get("Description"))
 	}

@@ -32,7 +32,7 @@ type deposed struct {
 }
 
 func (j *Journal) depose(why error) {
-	if _, first := j.deposed.first(why); first {
+	if j.deposed.first(why) {
 		close(j.deposed.told)
 	}
 }

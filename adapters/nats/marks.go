@@ -65,16 +65,16 @@ func (m *marks) write(store string) error {
 // counted.
 const markTime = 5 * time.Second
 
-// mark writes how far the streams are now.
+// mark writes how far the streams are now, by what was acknowledged.
 func (j *Journal) mark(ctx context.Context) {
 	for _, f := range j.fences {
+		f.mu.Lock()
+		last := f.place
+		f.mu.Unlock()
 		now, err := f.state(ctx)
-		if err != nil {
-			return
-		}
 		j.marks.mu.Lock()
 		m := j.marks.Streams[f.stream]
-		if m.Last = now.LastSeq; m.looked || m.First == 0 {
+		if m.Last = last; err == nil && (m.looked || m.First == 0) {
 			m.First, m.FirstAt = now.FirstSeq, now.FirstTime
 		}
 		j.marks.Streams[f.stream] = m

@@ -146,19 +146,12 @@ func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.
 		return next, false, err
 	}
 	for before := uint64(0); next <= last; {
-		var answer *nats.Msg
-		select {
-		case answer = <-answers:
-		case <-time.After(wait):
-			return next, false, errSilent
-		case <-ctx.Done():
-			return next, false, context.Cause(ctx)
+		answer, err := awaitAnswer(ctx, answers, wait)
+		if err != nil {
+			return next, false, err
 		}
-		switch answer.Header.Get("Status") {
-		case "204":
+		if answer.Header.Get("Status") == "204" {
 			return next, true, nil
-		case "503":
-			return next, false, nats.ErrNoResponders
 		}
 		m, err := messageOf(answer)
 		if err != nil {
@@ -177,6 +170,18 @@ func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.
 		}
 	}
 	return next, false, nil
+}
+
+// awaitAnswer returns the next answer. It returns errSilent if none comes for the time wait.
+func awaitAnswer(ctx context.Context, answers <-chan *nats.Msg, wait time.Duration) (*nats.Msg, error) {
+	select {
+	case answer := <-answers:
+		return answer, nil
+	case <-time.After(wait):
+		return nil, errSilent
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // The headers of an answer to a batch request.

@@ -131,13 +131,15 @@ func (t *trouble) set(why error) {
 	t.why = why
 }
 
-// first sets the reason if there is none, and returns the one that was set first, and whether this is it.
-func (t *trouble) first(why error) (first error, is bool) {
+// first sets the reason if there is none, and reports whether there was none.
+func (t *trouble) first(why error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	is = t.why == nil
-	t.why = cmp.Or(t.why, why)
-	return t.why, is
+	if t.why != nil {
+		return false
+	}
+	t.why = why
+	return true
 }
 
 // failure is why the store of the embedded server takes no writes.
@@ -149,12 +151,12 @@ type failure struct {
 // report is called by senders. It returns the reason that was reported first: streams fail
 // one after the other when a disk is full, and it is one failure.
 func (f *failure) report(why error) error {
-	why, _ = f.first(why)
+	f.first(why)
 	select {
 	case f.reported <- struct{}{}:
 	default: // another sender has reported it
 	}
-	return why
+	return cmp.Or(f.reason(), why)
 }
 
 // reopenPause is the time before each try to open a failed store again.
@@ -183,6 +185,7 @@ func (j *Journal) reopen(ctx context.Context) error {
 	if err := j.home.usable(); err != nil {
 		return err
 	}
+	j.mark(ctx)
 	j.reopening.Lock()
 	defer j.reopening.Unlock()
 	if err := j.server.ShutdownJetStream(); err != nil {
@@ -196,7 +199,11 @@ func (j *Journal) reopen(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("opening the store again: %w", err), j.server.ShutdownJetStream())
 	}
 	for _, f := range j.fences {
-		if _, err := j.js.Stream(ctx, f.stream); err != nil {
+		s, err := j.js.Stream(ctx, f.stream)
+		if err == nil {
+			err = f.opened(ctx, s)
+		}
+		if err != nil {
 			return fmt.Errorf("opening the stream %s again: %w", f.stream, err)
 		}
 	}
