@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -48,6 +47,8 @@ type heads struct {
 	keep int                // how many heads with an end are kept at least
 	ends []*head            // those that have an end and a key, in the order of the ends
 	past map[taskKey]uint32 // the tasks whose heads were dropped, with the sequence numbers of their ends
+
+	spare []head // for the next ones
 }
 
 // Heads implements journal.Journal.
@@ -67,7 +68,7 @@ func (h *hubTasks) heads(ctx context.Context, from, last uint64, keep int, yield
 		h.open.former(all, max(h.owner.From, 1))
 	}
 	h.mu.Unlock()
-	for _, d := range slices.SortedFunc(maps.Values(all.of), func(a, b *head) int { return strings.Compare(string(a.task), string(b.task)) }) {
+	for _, d := range all.sorted() {
 		out := journal.Head{
 			Task: d.task, Thread: d.thread, ThreadTask: all.knows(core.TaskID(d.thread)), Key: d.opened.key, From: d.opened.from,
 			End: d.end, At: d.at, Damaged: d.end == 0 && d.place <= unsure,
@@ -85,6 +86,17 @@ func (h *hubTasks) heads(ctx context.Context, from, last uint64, keep int, yield
 		}
 	}
 	return nil
+}
+
+// sorted returns the heads ordered by the ids of their tasks. They ended almost in that order.
+func (h *heads) sorted() []*head {
+	for _, d := range h.of {
+		if !d.queued {
+			h.ends = append(h.ends, d)
+		}
+	}
+	slices.SortFunc(h.ends, func(a, b *head) int { return strings.Compare(string(a.task), string(b.task)) })
+	return h.ends
 }
 
 // readHeads reads the heads from the stream. Records are missing somewhere after the place unsure: a task whose last
@@ -206,7 +218,11 @@ func (h *heads) headOf(task core.TaskID, seq uint64, ends bool) *head {
 		return nil
 	}
 	delete(h.past, key)
-	d := &head{task: task, key: key}
+	if len(h.spare) == 0 {
+		h.spare = make([]head, 256)
+	}
+	d := &h.spare[0]
+	d.task, d.key, h.spare = task, key, h.spare[1:]
 	h.of[task] = d
 	return d
 }

@@ -14,8 +14,9 @@ import (
 // directories of streams. Files in a directory that was removed, moved or replaced still take writes that nobody
 // finds again, so home checks whether the paths still lead to what was opened.
 type home struct {
-	dir    string
-	opened map[string]kept // by path
+	dir     string
+	streams string          // where the directories of streams are
+	opened  map[string]kept // by path
 }
 
 // kept is a directory or file that was opened. As long as it is open, no other file gets its inode number.
@@ -26,7 +27,7 @@ type kept struct {
 
 // openHome opens the data directory, the lock in it if there is one, and the directories of streams.
 func openHome(dir string, streams ...string) (*home, error) {
-	h := &home{dir: dir, opened: map[string]kept{}}
+	h := &home{dir: dir, streams: streamsIn(filepath.Join(dir, storeDir)), opened: map[string]kept{}}
 	lock := filepath.Join(dir, "lock")
 	paths := []string{dir, lock}
 	for _, s := range streams {
@@ -50,9 +51,7 @@ func openHome(dir string, streams ...string) (*home, error) {
 }
 
 // of returns the directory of a stream.
-func (h *home) of(stream string) string {
-	return filepath.Join(streamsIn(filepath.Join(h.dir, storeDir)), stream)
-}
+func (h *home) of(stream string) string { return filepath.Join(h.streams, stream) }
 
 // check returns an error that says what to do unless all paths lead to what was opened.
 func (h *home) check() error {

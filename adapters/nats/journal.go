@@ -282,18 +282,20 @@ func (j *Journal) supervise(dir string) error {
 	var running sync.WaitGroup
 	every := func(pause time.Duration, do func(context.Context)) {
 		running.Go(func() {
-			for do(ctx); timer.Sleep(ctx, pause) == nil; {
+			for timer.Sleep(ctx, pause) == nil {
 				do(ctx)
 			}
 		})
 	}
 	if j.alone() {
 		running.Go(func() { j.reopenAfterFailures(ctx) })
+		j.mark(ctx)
 		every(markTime, j.mark)
 	} else {
 		every(majorityCheck, j.lookForMajority)
 	}
 	if j.server != nil && j.clustered {
+		running.Go(func() { j.lendLeadership(ctx) })
 		every(leaderCheck, j.lendLeadership)
 	}
 	j.stop = func() {

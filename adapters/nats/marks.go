@@ -32,7 +32,9 @@ type mark struct {
 	// Holes are the places of which was said that they are missing.
 	Holes []hole `json:"holes,omitempty"`
 
-	looked bool // the whole stream was read since the start
+	looked  bool // the whole stream was read since the start
+	first   uint64
+	firstAt time.Time // First and FirstAt before the start
 }
 
 // marksFile is the file of the marks in a store: it is moved, copied and removed with the streams.
@@ -74,7 +76,7 @@ func (j *Journal) mark(ctx context.Context) {
 		now, err := f.state(ctx)
 		j.marks.mu.Lock()
 		m := j.marks.Streams[f.stream]
-		if m.Last = last; err == nil && (m.looked || m.First == 0) {
+		if m.Last = last; err == nil {
 			m.First, m.FirstAt = now.FirstSeq, now.FirstTime
 		}
 		j.marks.Streams[f.stream] = m
@@ -121,6 +123,7 @@ func (f *fence) opened(ctx context.Context, s jetstream.Stream) error {
 			m.First = 0
 		}
 	}
+	m.first, m.firstAt = m.First, m.FirstAt
 	f.j.marks.Streams[f.stream] = m
 	return nil
 }
@@ -147,23 +150,23 @@ func (f *fence) replayed(ctx context.Context, whole bool, first uint64, holes *[
 	if first == 0 {
 		first = now.FirstSeq
 	}
-	if m.First > 0 && first > m.First && !f.mayHaveDropped(m, now) {
-		all = append([]hole{{From: m.First, To: first - 1}}, all...)
+	if m.first > 0 && first > m.first && !f.mayHaveDropped(m.firstAt, now) {
+		all = append([]hole{{From: m.first, To: first - 1}}, all...)
 	}
 	for _, h := range all {
 		if !slices.ContainsFunc(m.Holes, func(said hole) bool { return said.From <= h.From && h.To <= said.To }) {
 			f.lacks(h)
 		}
 	}
-	m.Holes, m.First, m.FirstAt, m.looked = slices.Clone(all), first, now.FirstTime, true
+	m.Holes, m.looked = slices.Clone(all), true
 	f.j.marks.Streams[f.stream] = m
 	return nil
 }
 
-// mayHaveDropped reports whether retention may have dropped what was the first message of a stream: it was too
-// old, or the stream is as large as it may be.
-func (f *fence) mayHaveDropped(before mark, now jetstream.StreamState) bool {
-	return time.Since(before.FirstAt) >= f.keep.Age || int64(now.Bytes)+min(2*payload, f.keep.Bytes/8) >= f.keep.Bytes
+// mayHaveDropped reports whether retention may have dropped what was the first message of a stream, and stored at a
+// time: it was too old, or the stream is as large as it may be.
+func (f *fence) mayHaveDropped(at time.Time, now jetstream.StreamState) bool {
+	return time.Since(at) >= f.keep.Age || int64(now.Bytes)+min(2*payload, f.keep.Bytes/8) >= f.keep.Bytes
 }
 
 // lacks says that records are missing.
