@@ -2,6 +2,7 @@ package nats_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -390,4 +391,33 @@ func TestWhateverIsDamagedNoDoneTaskIsAskedAgain(t *testing.T) {
 		}
 		a.recover(r).wantOthers(r, a, lost)
 	})
+}
+
+// No checksum covers the length of the header that parts of a long message have.
+func TestAWrongLengthOfAHeaderKeepsNoHubFromStarting(t *testing.T) {
+	whole := archived(t)
+	for _, m := range whole.messages(t) {
+		text, err := os.ReadFile(whole.blockFile(m.block))
+		must(t, err)
+		if text[m.start+3]&0x80 == 0 {
+			continue
+		}
+		subject := int(binary.LittleEndian.Uint16(text[m.start+20:]))
+		for i := range 4 {
+			for _, bit := range []byte{1, 0x10, 0x80} {
+				a := whole.copied(t)
+				a.change(t, a.blockFile(m.block), func(text []byte) []byte {
+					text[m.start+recordStart+subject+i] ^= bit
+					return text
+				})
+				f := a.recover(t)
+				f.wantOthers(t, a, touched(whole.messages(t), m.block, m.start, 1<<20))
+				if f.whole == len(a.tasks) {
+					t.Errorf("byte %d, bit %x: got all tasks, want one with a gap", i, bit)
+				}
+			}
+		}
+		return
+	}
+	t.Error("got no message with a header, want one")
 }

@@ -82,6 +82,9 @@ func messageIn(answer []byte) (m message, err error) {
 	return m, err
 }
 
+// errTorn is that of a message whose header is not as it was written.
+var errTorn = errors.New("the message has no place")
+
 // messageOf returns the message in an answer.
 func messageOf(m *nats.Msg) (message, error) {
 	if status := m.Header.Get("Status"); status != "" && len(m.Data) == 0 {
@@ -92,6 +95,9 @@ func messageOf(m *nats.Msg) (message, error) {
 			return message{}, nats.ErrNoResponders
 		}
 		return message{}, fmt.Errorf("the NATS server answers %s %s", status, m.Header.Get("Description"))
+	}
+	if m.Header.Get(jetstream.SequenceHeader) == "" {
+		return message{}, errTorn
 	}
 	place, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
 	at, err2 := time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer))

@@ -151,7 +151,7 @@ func (f *fence) copy(ctx context.Context, msgs []*nats.Msg) error {
 // partHeaders returns those of the headers that the hub has written: a server adds others to its answers.
 func partHeaders(all nats.Header) nats.Header {
 	own := nats.Header{}
-	for _, h := range []string{partHeader, partsHeader} {
+	for _, h := range []string{bytesHeader, partHeader, partsHeader} {
 		if v, is := all[h]; is {
 			own[h] = v
 		}

@@ -18,6 +18,7 @@ import (
 // A message of the stream has events of tasks, each as a line of stable JSON. A line that
 // names a task comes before its events. A long message is sent in parts, with headers.
 const (
+	bytesHeader = "Dragoman-Bytes" // how long the data is: no checksum covers where it begins
 	partHeader  = "Dragoman-Part"  // the number of the part, from 0
 	partsHeader = "Dragoman-Parts" // the number of parts
 )
@@ -82,7 +83,7 @@ func encode(msgs []*nats.Msg, buf []byte, subject string, run []journal.Record, 
 	for p := range slices.Chunk(data, part) {
 		m := &nats.Msg{Subject: subject, Data: p}
 		if parts > 1 {
-			m.Header = nats.Header{partHeader: {strconv.Itoa(len(msgs) - before)}, partsHeader: {strconv.Itoa(parts)}}
+			m.Header = nats.Header{bytesHeader: {strconv.Itoa(len(p))}, partHeader: {strconv.Itoa(len(msgs) - before)}, partsHeader: {strconv.Itoa(parts)}}
 		}
 		msgs = append(msgs, m)
 	}
@@ -172,6 +173,16 @@ func readRights(line []byte, e *core.Event) error {
 // plain reports whether the id can be a token of a subject, and be quoted without escapes.
 func plain(task core.TaskID) bool {
 	return task != "" && !strings.ContainsAny(string(task), ".*> \t\r\n\"\\")
+}
+
+// isPart reports whether a message is a part of a long one, as it was written. Before there was a header for that,
+// none told how long its data is.
+func (m message) isPart() bool {
+	size := m.header.Get(bytesHeader)
+	if m.header.Get(partsHeader) == "" || bytes.IndexByte(m.data, '\r') >= 0 { // which is in headers alone
+		return false
+	}
+	return size == "" || size == strconv.Itoa(len(m.data))
 }
 
 // assembly joins the parts of long messages. It drops messages that lost parts to retention.

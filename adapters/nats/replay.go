@@ -76,7 +76,7 @@ func (f *fence) isWhole(m message) bool {
 	if f.subject != "" {
 		return m.subject == f.subject
 	}
-	return bytes.HasPrefix(m.data, []byte(taskLine)) || m.header.Get(partHeader) != ""
+	return m.isPart() || m.header.Get(partHeader) == "" && bytes.HasPrefix(m.data, []byte(taskLine))
 }
 
 // The size of a batch of messages. What a connection has not read yet is bounded by the bytes.
@@ -154,6 +154,9 @@ func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.
 			return next, true, nil
 		}
 		m, err := messageOf(answer)
+		if errors.Is(err, errTorn) {
+			return next + 1, true, nil // it is missing
+		}
 		if err != nil {
 			return next, false, err
 		}
