@@ -56,7 +56,7 @@ func (h *Hub) announce(s *Session, declared, limited core.Card) {
 }
 
 // announceEverywhere tells others of an agent that has joined or changed. They do not know one of which
-// only the id is known: it is claimed by nothing. Callers hold mu.
+// only the id is known: it is not known beyond this hub. Callers hold mu.
 func (h *Hub) announceEverywhere(s *Session) {
 	if h.remote == nil || s.opts.OnlyByID {
 		return
@@ -192,16 +192,16 @@ func (h *Hub) unqueue(s *Session, j *job) {
 
 // queueChanged updates what depends on the queue of an agent.
 func (h *Hub) queueChanged(s *Session) {
-	if slices.ContainsFunc(s.queue, (*job).isMovable) {
-		h.movable[s] = struct{}{}
+	if slices.ContainsFunc(s.queue, (*job).isStealable) {
+		h.stealable[s] = struct{}{}
 	} else {
-		delete(h.movable, s)
+		delete(h.stealable, s)
 	}
 	h.roster.Change(s.id, func(e *roster.Entry) { e.Load.Queued = len(s.queue) })
 }
 
-// steal moves a task that waits for another agent into the queue of this one, if it may
-// have it. It reports whether it moved one.
+// steal takes a task that waits for another agent into the queue of this one, if it may
+// have it. It reports whether it took one.
 func (h *Hub) steal(s *Session) bool {
 	e, ok := h.roster.Get(s.id)
 	if !ok || !e.Free() {
@@ -220,9 +220,9 @@ func (h *Hub) steal(s *Session) bool {
 // waitingFor returns the task that an agent may have and for which another one is waited, and that one: the
 // most urgent, and of those the oldest; nil if there is none.
 func (h *Hub) waitingFor(e *roster.Entry, may func(from *Session, j *job) bool) (from *Session, best *job) {
-	for other := range h.movable {
+	for other := range h.stealable {
 		for _, j := range other.queue {
-			if !j.isMovable() || !may(other, j) || j.Chain().CheckAgent(e.ID) != nil || !h.sees(j.From(), e) || h.mayAsk(j.From(), ofEntry(e)) != nil {
+			if !j.isStealable() || !may(other, j) || j.Chain().CheckAgent(e.ID) != nil || !h.sees(j.From(), e) || h.mayAsk(j.From(), ofEntry(e)) != nil {
 				continue
 			}
 			if mine, answers := e.Answers(j.To()); !answers || mine < other.score(j) || takesOptions(j.Request().Options, e) != nil {
@@ -237,8 +237,8 @@ func (h *Hub) waitingFor(e *roster.Entry, may func(from *Session, j *job) bool) 
 	return from, best
 }
 
-// isMovable reports whether another agent than the one it waits for may have the task.
-func (j *job) isMovable() bool { return j.To().Reach() != core.ReachAgent && !j.IsNotice() }
+// isStealable reports whether another agent than the one it waits for may have the task.
+func (j *job) isStealable() bool { return j.To().Reach() != core.ReachAgent && !j.IsNotice() }
 
 // score returns how well the agent answers for the address of a task.
 func (s *Session) score(j *job) int {

@@ -9,15 +9,13 @@
 //	requester ◀── Next ── Task log ◀── Report ── agent
 //	journal   ◀───────────┘ recorder
 //
-// In a cluster, each hub owns the tasks of its agents. Of the tasks of others it has mirrors:
-// they read like any task, and commands on them pass to the owner. A task of which nothing was
-// said yet may move: its owner hands a copy to another hub, and stores one record that names it
-// (move.go). That hub stores the copy, and runs the task once the record is stored (arrive.go).
-// The tasks of a hub that is gone end or move in the hands of the one that has taken it over
-// (inherit.go); mirrors get from the journal what became of them (takeover.go, stored.go).
+// In a cluster, an agent of another hub stands in the roster with the name of that hub, which runs its
+// tasks: all that the engine knows of this is [Remote] (remote.go, place.go). Such a task reads like any
+// other ([task.Task.IsRemote]), and commands on it pass to where it is run. What hubs ask and tell each
+// other beside that, such as lists, is in package rpc.
 //
 // The hub starts two goroutines, the recorder and one that reads the journal for tools, and
-// timers; in a cluster some more, which wait for other hubs and for the journal.
+// timers; in a cluster some more, which wait for other hubs.
 //
 // Locks, from the outermost: Hub.mu (sessions, slots, queues), the followers of threads,
 // the views of a session (which tasks it watches), the store of tasks, a task, Session.mu

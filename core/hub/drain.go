@@ -169,10 +169,10 @@ func (h *Hub) farewell() string {
 // Elsewhere says which other hubs of the cluster take something new, in words for those whom this one
 // refuses; "" if there are none.
 func (h *Hub) Elsewhere() string {
-	if h.openHubs == nil {
+	if h.openElsewhere == nil {
 		return ""
 	}
-	return h.openHubs()
+	return h.openElsewhere()
 }
 
 // noteIdle notes whether a hub that takes nothing new has no task. Callers hold mu.

@@ -28,7 +28,7 @@ func (h *Hub) progressTool(p pack.Peer, execution, detail string) error {
 	if err != nil {
 		return err
 	}
-	if o, ok := call.Caller.(*otherHub); ok {
+	if o, ok := call.Caller.(*remoteCaller); ok {
 		o.say(callWord{Execution: call.ID, Progress: &detail})
 		return nil
 	}
@@ -58,7 +58,7 @@ func (s *Session) AskCaller(ctx context.Context, execution string, q question.Qu
 	if err != nil {
 		return question.Outcome{}, err
 	}
-	if o, ok := call.Caller.(*otherHub); ok {
+	if o, ok := call.Caller.(*remoteCaller); ok {
 		return o.ask(ctx, call, q)
 	}
 	a := &asking{settled: make(chan settled, 1)}

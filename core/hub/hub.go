@@ -108,31 +108,31 @@ type Observer interface {
 
 // Hub is the engine. It is safe for concurrent use.
 type Hub struct {
-	id         string
-	remote     Remote // nil alone
-	node       *rpc.Node
-	onDrain    func()        // may be nil
-	openHubs   func() string // may be nil
-	limits     Limits
-	memory     *memory.Budget // may be nil
-	quotas     *quota.Book    // may be nil
-	authorizer policy.Authorizer
-	limiter    policy.Limiter
-	auditor    policy.Auditor
-	tracer     policy.Tracer
-	redact     func() *redact.Redactor // may be nil
-	frames     *frame.Book             // may be nil
-	log        *slog.Logger
-	observer   Observer
-	journal    journal.Journal
-	requests   Requests // may be nil
-	roster     *roster.Roster
-	threads    *thread.Book
-	index      *thread.Index
-	usage      *usage.Ledger
-	budgets    *usage.Budgets
-	prices     usage.Prices
-	spending   spending
+	id            string
+	remote        Remote // nil alone
+	node          *rpc.Node
+	onDrain       func()        // may be nil
+	openElsewhere func() string // may be nil
+	limits        Limits
+	memory        *memory.Budget // may be nil
+	quotas        *quota.Book    // may be nil
+	authorizer    policy.Authorizer
+	limiter       policy.Limiter
+	auditor       policy.Auditor
+	tracer        policy.Tracer
+	redact        func() *redact.Redactor // may be nil
+	frames        *frame.Book             // may be nil
+	log           *slog.Logger
+	observer      Observer
+	journal       journal.Journal
+	requests      Requests // may be nil
+	roster        *roster.Roster
+	threads       *thread.Book
+	index         *thread.Index
+	usage         *usage.Ledger
+	budgets       *usage.Budgets
+	prices        usage.Prices
+	spending      spending
 	// usageStore may be nil.
 	usageStore usage.Store
 	counters   counters
@@ -172,14 +172,14 @@ type Hub struct {
 	coming    int                          // tasks on their way here
 	expected  map[core.TaskID]struct{}     // see Port.Expected
 	orphans   map[core.AgentID][]orphan    // jobs of agents that have gone and come to another hub
-	peers     map[string]*otherHub         // those that are connected, as packs see them
+	peers     map[string]*remoteCaller     // those that are connected, as packs see them
 	// noticed are the notices of this hub of which the others have not said whether somebody
 	// subscribes to them, and those hubs.
 	noticed map[core.TaskID]map[string]bool
 	// recoveredKeys are tasks in the journal that have keys, until the Keys of their dialect are made.
 	recoveredKeys []journal.Head
 	numbers       uint64                    // of connections
-	movable       map[*Session]struct{}     // agents in whose queues are tasks that others may have
+	stealable     map[*Session]struct{}     // agents in whose queues are tasks that others may have
 	watchers      map[*Session]struct{}     // of all tasks
 	broadcast     *broadcast                // for the feeds that are live; nil if there are none
 	known         func(core.Principal) bool // see Expel; nil means everybody
@@ -190,13 +190,13 @@ type Hub struct {
 // New makes a Hub and starts its recorder. Close ends it.
 func New(opts Options) *Hub {
 	h := &Hub{
-		id: opts.ID, remote: opts.Remote, node: opts.Node, onDrain: opts.OnDrain, openHubs: opts.Open, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, authorizer: opts.Authorizer,
+		id: opts.ID, remote: opts.Remote, node: opts.Node, onDrain: opts.OnDrain, openElsewhere: opts.Open, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, authorizer: opts.Authorizer,
 		limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact, frames: opts.Frames,
 		log: opts.Log, observer: opts.Observer, journal: opts.Journal, requests: opts.Requests, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), prices: opts.Prices, usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
 		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, asked: map[core.TaskID]*Session{}, sent: map[core.TaskID]core.AgentID{}, placing: map[core.TaskID]struct{}{}, allPlaced: make(chan struct{}),
-		expected: map[core.TaskID]struct{}{}, orphans: map[core.AgentID][]orphan{}, peers: map[string]*otherHub{}, noticed: map[core.TaskID]map[string]bool{}, gathering: newGathering(),
-		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, end: ending{idle: make(chan struct{}), drained: make(chan struct{})}, settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings), refusals: quota.NewRefusals(),
+		expected: map[core.TaskID]struct{}{}, orphans: map[core.AgentID][]orphan{}, peers: map[string]*remoteCaller{}, noticed: map[core.TaskID]map[string]bool{}, gathering: newGathering(),
+		watchers: map[*Session]struct{}{}, stealable: map[*Session]struct{}{}, end: ending{idle: make(chan struct{}), drained: make(chan struct{})}, settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings), refusals: quota.NewRefusals(),
 	}
 	if h.id == "" {
 		h.id = core.NewID()

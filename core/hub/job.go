@@ -13,7 +13,7 @@ import (
 type job struct {
 	*task.Task
 	opener *Session // maybe a child session
-	// asker is the requester with its rights, of a job that has moved here; else nil.
+	// asker is the requester with its rights, of a job that was run elsewhere before; else nil.
 	asker *core.Principal
 
 	// Guarded by Hub.mu.
@@ -89,7 +89,7 @@ func (s *Session) report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 		s.hub.noteBusy(s, b.Fault)
 		again, err := s.hub.attemptFailed(w.job, s, attempt{agent: s.AgentID()}, b, foreign)
 		if again {
-			s.hub.moveOn(w.job, b.Fault)
+			s.hub.passOn(w.job, b.Fault)
 		}
 		return err
 	case core.Done:

@@ -156,7 +156,7 @@ func (s *Session) Take(ctx context.Context, card core.Card, opts JoinOptions) er
 	var left []orphan
 	defer func() {
 		for _, o := range left {
-			s.hub.moveOn(o.job, o.why)
+			s.hub.passOn(o.job, o.why)
 		}
 	}()
 	for {

@@ -92,8 +92,8 @@ func (h *Hub) stays(j *job, to string) {
 	j.Stay()
 }
 
-// moveOn gives a job to another agent, or ends it for the reason.
-func (h *Hub) moveOn(j *job, why *core.Fault) {
+// passOn gives a job to another agent, or ends it for the reason.
+func (h *Hub) passOn(j *job, why *core.Fault) {
 	if h.reroute(j, why) != nil {
 		j.End(core.Failed{Fault: why})
 	}
@@ -123,7 +123,7 @@ func (h *Hub) HandOn(ctx context.Context) {
 		}
 		h.mu.Unlock()
 		for _, j := range left {
-			h.moveOn(j, why)
+			h.passOn(j, why)
 		}
 		h.mu.Lock()
 		done, idle := h.allPlaced, len(h.placing) == 0
@@ -311,7 +311,7 @@ func (h *Hub) seek(agent core.AgentID, all []orphan) {
 	h.mu.Unlock()
 	for _, s := range due {
 		if !s.job.HasEnded() {
-			h.moveOn(s.job, s.why)
+			h.passOn(s.job, s.why)
 		}
 	}
 }

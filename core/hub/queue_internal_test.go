@@ -77,14 +77,14 @@ func TestTheHubKnowsWhichQueuesHaveMovableTasks(t *testing.T) {
 			h.mu.Lock()
 			want := map[*Session]struct{}{}
 			for s := range h.sessions {
-				if slices.ContainsFunc(s.queue, (*job).isMovable) {
+				if slices.ContainsFunc(s.queue, (*job).isStealable) {
 					want[s] = struct{}{}
 				}
 			}
-			got := maps.Clone(h.movable)
+			got := maps.Clone(h.stealable)
 			h.mu.Unlock()
 			if !maps.Equal(got, want) {
-				rt.Fatalf("after %s: got %d queues with movable tasks, want %d", name, len(got), len(want))
+				rt.Fatalf("after %s: got %d queues with stealable tasks, want %d", name, len(got), len(want))
 			}
 		}
 	})

@@ -9,7 +9,7 @@ import (
 type ForgottenObserver interface{ Forgotten(core.TaskID) }
 
 // CutObserver is an [Observer] that is told of tasks whose ends the hub has stored without Appended: those that ran when
-// it, or a hub that it has taken over, was killed. The task in the memory of the hub may not have the end yet.
+// it, or a hub whose tasks it ends, was killed. The task in the memory of the hub may not have the end yet.
 type CutObserver interface{ Cut(core.TaskID, core.Event) }
 
 // tellCut tells the observer of the ends among records that were stored.

@@ -357,7 +357,7 @@ func (p Port) Continue(t *task.Task, why *core.Fault, chosen bool) {
 	j := h.jobs[t.ID()]
 	h.mu.Unlock()
 	if j != nil && (!chosen || h.route(j) != nil) {
-		h.moveOn(j, why)
+		h.passOn(j, why)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // askFrom is a question that a pack of another hub has put here.
 type askFrom struct {
-	hub *otherHub
+	hub *remoteCaller
 	id  string
 }
 
@@ -33,7 +33,7 @@ func (a *askFrom) Settled(_ string, o question.Outcome, fault *core.Fault) {
 }
 
 // ask puts a question of a call to the people of its caller at the other hub, and waits for what they say.
-func (o *otherHub) ask(ctx context.Context, call pack.Call, q question.Question) (question.Outcome, error) {
+func (o *remoteCaller) ask(ctx context.Context, call pack.Call, q question.Question) (question.Outcome, error) {
 	id, a := core.NewID(), &asking{settled: make(chan settled, 1)}
 	o.mu.Lock()
 	if o.gone != nil {
@@ -58,7 +58,7 @@ func (o *otherHub) ask(ctx context.Context, call pack.Call, q question.Question)
 }
 
 // asked puts a question of a pack of that hub to the people of the caller.
-func (o *otherHub) asked(execution string, a askedOfCall) {
+func (o *remoteCaller) asked(execution string, a askedOfCall) {
 	asker := &askFrom{o, a.ID}
 	o.mu.Lock()
 	o.asks[a.ID] = asker
@@ -101,7 +101,7 @@ func (h *Hub) askFor(p pack.Peer, execution string, q question.Question, asker q
 }
 
 // drop withdraws a question of a pack of that hub, which does not wait any more.
-func (o *otherHub) drop(id string) {
+func (o *remoteCaller) drop(id string) {
 	o.mu.Lock()
 	a := o.asks[id]
 	delete(o.asks, id)
@@ -112,7 +112,7 @@ func (o *otherHub) drop(id string) {
 }
 
 // answered takes what became of a question of a pack of this hub.
-func (o *otherHub) answered(w answerOfCall) {
+func (o *remoteCaller) answered(w answerOfCall) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if a := o.waiting[w.ID]; a != nil {
@@ -122,7 +122,7 @@ func (o *otherHub) answered(w answerOfCall) {
 }
 
 // end ends what waits for the hub, which is gone, and what it asked.
-func (o *otherHub) end(why *core.Fault) {
+func (o *remoteCaller) end(why *core.Fault) {
 	o.mu.Lock()
 	o.gone = why
 	asks := o.asks

@@ -117,9 +117,9 @@ func (*remotePack) ToolsChanged() {}
 // Late implements [pack.Peer]. It calls nothing.
 func (*remotePack) Late(pack.Call) pack.Late { return nil }
 
-// otherHub is a life of another hub, as the packs and the people of this one see it: it calls tools, and
+// remoteCaller is another hub while it is connected, as the packs and the people of this one see it: it calls tools, and
 // asks people.
-type otherHub struct {
+type remoteCaller struct {
 	engine *Hub
 	name   string
 
@@ -130,10 +130,10 @@ type otherHub struct {
 }
 
 // Provider implements [pack.Peer].
-func (o *otherHub) Provider() pack.Provider { return pack.Provider{Hub: o.name} }
+func (o *remoteCaller) Provider() pack.Provider { return pack.Provider{Hub: o.name} }
 
 // Returned implements [pack.Peer]. Where there is no room for both, the words of the pack are left out.
-func (o *otherHub) Returned(r *tool.Result) {
+func (o *remoteCaller) Returned(r *tool.Result) {
 	word := callWord{Execution: r.Call, Returned: &returnedCall{r.Output, r.Fault, r.Foreign}}
 	err := o.tell(word)
 	if err != nil && r.Foreign != nil {
@@ -147,26 +147,26 @@ func (o *otherHub) Returned(r *tool.Result) {
 }
 
 // tell tells the hub.
-func (o *otherHub) tell(w callWord) error { return newsOfCalls.Tell(o.engine, o.name, w) }
+func (o *remoteCaller) tell(w callWord) error { return newsOfCalls.Tell(o.engine, o.name, w) }
 
 // say tells the hub something that is short, or may be lost.
-func (o *otherHub) say(w callWord) { newsOfCalls.TellEach(o.engine, []string{o.name}, w) }
+func (o *remoteCaller) say(w callWord) { newsOfCalls.TellEach(o.engine, []string{o.name}, w) }
 
 // Late implements [pack.Peer]: that hub knows what a late answer is good for.
-func (o *otherHub) Late(call pack.Call) pack.Late { return lateRemotely{o, call.ID} }
+func (o *remoteCaller) Late(call pack.Call) pack.Late { return lateRemotely{o, call.ID} }
 
 // Execute implements [pack.Peer]. It is no pack.
-func (*otherHub) Execute(*pack.Execution) {}
+func (*remoteCaller) Execute(*pack.Execution) {}
 
 // Withdraw implements [pack.Peer]. It is no pack.
-func (*otherHub) Withdraw(string) {}
+func (*remoteCaller) Withdraw(string) {}
 
 // ToolsChanged implements [pack.Peer]. It does not watch.
-func (*otherHub) ToolsChanged() {}
+func (*remoteCaller) ToolsChanged() {}
 
 // lateRemotely is a call of another hub that timed out.
 type lateRemotely struct {
-	hub       *otherHub
+	hub       *remoteCaller
 	execution string
 }
 
@@ -229,7 +229,7 @@ func (h *Hub) packOf(hub, execution string) *remotePack {
 // packsUp makes a hub one that may call tools of this one. Callers hold mu.
 func (h *Hub) packsUp(hub string) {
 	if h.peers[hub] == nil {
-		h.peers[hub] = &otherHub{engine: h, name: hub, asks: map[string]*askFrom{}, waiting: map[string]*asking{}}
+		h.peers[hub] = &remoteCaller{engine: h, name: hub, asks: map[string]*askFrom{}, waiting: map[string]*asking{}}
 	}
 	h.packs.HubUp(hub)
 }

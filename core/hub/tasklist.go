@@ -42,7 +42,7 @@ func (h *Hub) tasksOfAll(ctx context.Context, p core.Principal, f task.Filter) (
 		return h.tasksHere(ctx, p, q)
 	}
 	up, missing, gone := h.node.Names()
-	q.Hubs = append(slices.Clone(up), h.node.Name())
+	q.Asked = append(slices.Clone(up), h.node.Name())
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var answers []rpc.Answered[TaskPage]
@@ -76,8 +76,8 @@ func (h *Hub) tasksOfAll(ctx context.Context, p core.Principal, f task.Filter) (
 // tasksAsked asks hubs for their tasks, each for its own.
 type tasksAsked struct {
 	Filter task.Filter `json:"filter"`
-	// Hubs are all that are asked. What a hub has of the tasks of others, it lists too.
-	Hubs []string `json:"hubs"`
+	// Asked are all hubs that are asked. What a hub has of the tasks of others, it lists too.
+	Asked []string `json:"hubs"`
 }
 
 // TasksMethod is the name of the method that asks a hub for a page of its tasks. A [Remote] answers it in the place of
@@ -109,7 +109,7 @@ func (h *Hub) tasksHere(ctx context.Context, p core.Principal, q tasksAsked) (Ta
 		if hub == "" {
 			hub, _ = h.node.At(task.OwnerOf(t.ID()))
 		}
-		return !slices.Contains(q.Hubs, hub)
+		return !slices.Contains(q.Asked, hub)
 	})
 }
 
@@ -136,7 +136,7 @@ func mergePages(pages []TaskPage, limit int) (all TaskPage) {
 		all.Before = max(all.Before, p.Before)
 	}
 	slices.SortStableFunc(all.Tasks, func(a, b task.Status) int { return cmp.Compare(b.ID, a.ID) })
-	all.Tasks = slices.CompactFunc(all.Tasks, func(a, b task.Status) bool { return a.ID == b.ID }) // mirrors of a hub that is gone
+	all.Tasks = slices.CompactFunc(all.Tasks, func(a, b task.Status) bool { return a.ID == b.ID }) // of a hub that is gone, listed where it is read
 	end := len(all.Tasks)
 	if all.Before != "" {
 		end = slices.IndexFunc(all.Tasks, func(t task.Status) bool { return t.ID < all.Before })
