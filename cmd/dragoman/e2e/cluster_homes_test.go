@@ -270,7 +270,9 @@ func a2aFindsItsOwn(t *testing.T, all hubCluster, w *worker) {
 	var task struct {
 		Status struct{ State string }
 	}
-	call(all[2], "GetTask", map[string]any{"id": sent.Task.ID}, &task)
+	for begun := time.Now(); task.Status.State != "TASK_STATE_WORKING" && time.Since(begun) < watchdog; { // once that is stored
+		call(all[2], "GetTask", map[string]any{"id": sent.Task.ID}, &task)
+	}
 	if task.Status.State != "TASK_STATE_WORKING" {
 		t.Errorf("at c: got %+v, want the task that works", task)
 	}
