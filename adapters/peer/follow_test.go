@@ -238,7 +238,7 @@ func TestOnlyWhatDidNotComeCrossesAgainOverTheNextConnection(t *testing.T) {
 		next := uint64(1)
 		for _, e := range asked.Events() {
 			if e.Seq != next {
-				t.Errorf("the mirror lacks the events %d to %d", next, e.Seq-1)
+				t.Errorf("the remote task lacks the events %d to %d", next, e.Seq-1)
 			}
 			next = e.End() + 1
 		}

@@ -179,7 +179,13 @@ func (p Port) PeerGone(name string) (after func()) {
 	h.untellSpent(name)
 	h.packsGone(name)
 	h.topics.HubGone(name)
-	return func() { h.questions.HubGone(name) } // tasks may say how a question ended
+	notices := h.noticesGone(name)
+	return func() {
+		h.questions.HubGone(name) // tasks may say how a question ended
+		for _, notice := range notices {
+			h.endNotice(notice, false)
+		}
+	}
 }
 
 // SessionOf returns the latest session that stands for another engine; nil if there is none.

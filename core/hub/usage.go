@@ -22,7 +22,7 @@ func (h *Hub) Usage(ctx context.Context, p core.Principal, by usage.By) (all []u
 		}
 		answers, away := usageMethod.AskAll(ctx, h, p, by)
 		_, _, gone := h.node.Names() // what their tasks have used is counted where it is stored
-		all, missing = own, append(away, gone...)
+		all, missing = own, slices.Concat(away, gone)
 		for _, a := range answers {
 			all = usage.Sum(all, a.Out)
 		}

@@ -8,7 +8,7 @@ import (
 
 // A task leaves its hub by one record, a Retrying that names the next owner. The next owner has a
 // copy of the log up to that record before the record is stored; once it is stored, the copy counts
-// and the task of the former owner is a mirror.
+// and the task of the former owner is a remote task.
 
 // Leave prepares that a task which no agent works on moves to a hub: from now on it is in the hand
 // of the caller, who gives it to that hub as [Task.Copy] and then calls [Task.Gone] or [Task.Stay].
@@ -50,7 +50,7 @@ func (t *Task) Copy() (all []core.Event, stored uint64) {
 }
 
 // Gone appends the record of the move, which its readers get once it is stored. From now on the task
-// is a mirror. Gone reports false if the task does not leave any more.
+// is a remote task. Gone reports false if the task does not leave any more.
 func (t *Task) Gone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +71,7 @@ func (t *Task) Stay() {
 	t.leaving = nil
 }
 
-// Arrive makes the hub the owner of a mirror whose last event is the record of its move to this hub.
+// Arrive makes the hub the owner of a remote task whose last event is the record of its move to this hub.
 // It reports false if it is not.
 func (s *Store) Arrive(t *Task, record core.Event) bool {
 	s.mu.Lock()
@@ -97,7 +97,7 @@ func (t *Task) Owner() string {
 	return t.owner
 }
 
-// Moves returns how often the task has moved.
+// Transfers returns how often the task has moved.
 func (t *Task) Transfers() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

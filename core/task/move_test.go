@@ -103,7 +103,7 @@ func TestAMirrorBecomesTheTaskOfItsHub(t *testing.T) {
 			t.Error("got it by another record")
 		}
 		if !here.Arrive(copied, record) || here.Arrive(copied, record) || copied.IsRemote() {
-			t.Fatal("got a mirror, or a task that has arrived twice")
+			t.Fatal("got a remote task, or a task that has arrived twice")
 		}
 		if copied.Extend([]core.Event{event(1, 3, core.Done{})}) {
 			t.Error("the former owner has ended it")

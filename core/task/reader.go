@@ -141,7 +141,7 @@ func (t *Task) unusedReader() *Reader {
 }
 
 // Watch adds a viewer that continues after a cursor. It returns an invalid Fault if the
-// cursor is not valid for this task, and no reader if nothing more will come. A mirror may be behind
+// cursor is not valid for this task, and no reader if nothing more will come. A remote task may be behind
 // what its reader has read at another hub: then the reader waits until it is not. Watch returns an
 // unreachable Fault if the cursor is of a later epoch, in which another hub may have gone on with the
 // task: this one may have been cut off.

@@ -110,7 +110,7 @@ func (t *Task) showHeld() {
 	}
 }
 
-// showsRecorded reports whether readers get nothing before this hub has recorded it. What a mirror has, its
+// showsRecorded reports whether readers get nothing before this hub has recorded it. What a remote task has, its
 // owner has recorded, but for the record by which the task has left. Callers hold mu.
 func (t *Task) showsRecorded() bool {
 	return t.store.limits.Cluster && (!t.remote || t.recorded < t.moved)

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/quota"
 )
 
-// A mirror is a task that another hub owns. Its events come from there; its readers read it like
+// A remote task is one that another hub owns. Its events come from there; its readers read it like
 // any other. The deadline, the approvals and the end are the owner's.
 
 // IsRemote reports whether another hub owns the task.
@@ -51,7 +51,7 @@ func (s *Store) Adopt(t *Task, opened core.Event, work *quota.Work) {
 	t.appendAt(opened.At, b, opened.Foreign)
 }
 
-// Mirror adds a mirror of a task that was opened elsewhere, by the first event that is known of it,
+// Remote adds a copy of a task that was opened elsewhere, by the first event that is known of it,
 // unless the store has the task. It returns the task, which the caller extends.
 func (s *Store) Remote(id core.TaskID, first core.Event) *Task {
 	s.mu.Lock()
@@ -70,7 +70,7 @@ func (s *Store) Remote(id core.TaskID, first core.Event) *Task {
 	return t
 }
 
-// Copy returns a mirror of a notice with the event that opened it, for its subscribers: the store does not
+// Copy returns a remote task of a notice with the event that opened it, for its subscribers: the store does not
 // have it, and no more events come.
 func (s *Store) Copy(from core.Principal, opened core.Event) *Task {
 	t := newTask(&life{store: s, id: opened.Body.(core.Opened).Task, remote: true, state: Queued, epoch: 1, log: newLog(1)})
@@ -79,7 +79,7 @@ func (s *Store) Copy(from core.Principal, opened core.Event) *Task {
 	return t
 }
 
-// Forget drops a mirror that its owner was not told of, or a refused task that is not recorded.
+// Forget drops a remote task that its owner was not told of, or a refused task that is not recorded.
 func (s *Store) Forget(t *Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *Store) Forget(t *Task) {
 	t.patience.end()
 }
 
-// SetUnstored says that the owner of a mirror has stored nothing of it, before the mirror gets its end:
+// SetUnstored says that the owner of a remote task has stored nothing of it, before the remote task gets its end:
 // once it is out of memory, no list has it any more.
 func (t *Task) SetUnstored() {
 	t.mu.Lock()
@@ -101,7 +101,7 @@ func (t *Task) SetUnstored() {
 	t.unstored = true
 }
 
-// TakeBack makes the hub the owner of a mirror, and ends it with an event of a new epoch: the hub that was to own
+// TakeBack makes the hub the owner of a remote task, and ends it with an event of a new epoch: the hub that was to own
 // the task has stored nothing of it. Readers get the end once it is stored. TakeBack reports false for a task that
 // has ended, or is the hub's own.
 func (t *Task) TakeBack(hub string, end core.Event) bool {
@@ -115,7 +115,7 @@ func (t *Task) TakeBack(hub string, end core.Event) bool {
 	return true
 }
 
-// Extend appends to a mirror what the journal has of its task, without what it has. Events between them
+// Extend appends to a remote task what the journal has of its task, without what it has. Events between them
 // that are lost stay missing. What a life says after another one has gone on in a new epoch is dropped. Extend reports
 // whether the task ended with these events. It does nothing for a task that the hub owns.
 func (t *Task) Extend(events []core.Event) (ended bool) {
@@ -161,12 +161,12 @@ func (t *Task) AskAnew() core.Cursor {
 	return t.Cursor()
 }
 
-// isBehindHole reports whether a mirror lacks events before one that it would take. Callers hold mu.
+// isBehindHole reports whether a remote task lacks events before one that it would take. Callers hold mu.
 func (t *Task) isBehindHole(e core.Event) bool {
 	return t.remote && t.state != Ended && t.log.Len() > 0 && e.Epoch >= t.epoch && e.Seq > t.last()+1
 }
 
-// hear appends an event to a mirror, or what of it is new. It reports whether the task ended with it.
+// hear appends an event to a remote task, or what of it is new. It reports whether the task ended with it.
 // Callers hold mu.
 func (t *Task) hear(e core.Event) (ended bool) {
 	if !t.remote || t.state == Ended {
@@ -212,7 +212,7 @@ func (t *Task) extend(e core.Event) {
 	}
 }
 
-// derive keeps of an event of the owner what others ask the mirror for. Callers hold mu.
+// derive keeps of an event of the owner what others ask the remote task for. Callers hold mu.
 func (t *Task) derive(e core.Event) {
 	switch b := e.Body.(type) {
 	case core.Opened:

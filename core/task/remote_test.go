@@ -115,7 +115,7 @@ func TestAMirrorTakesNothingBehindAHoleThatItsOwnerMayFill(t *testing.T) {
 		hear(one, true, 5)
 		answer := []core.Event{event(2, 7, text), event(2, 8, core.Done{})}
 		if after := one.AskAnew(); after != (core.Cursor{}) {
-			t.Errorf("got the cursor %s of a mirror that has its request alone, want all to be asked for", after)
+			t.Errorf("got the cursor %s of a remote task that has its request alone, want all to be asked for", after)
 		}
 		if ended, lacks := one.Hear(answer); ended || !lacks {
 			t.Errorf("over the next connection: got ended %v and lacks %v, want that the owner is asked again", ended, lacks)
@@ -217,7 +217,7 @@ func TestAMirrorHasItsRequestBeforeItsCallerExtendsIt(t *testing.T) {
 	first := event(1, 1, core.Opened{Task: id, From: core.Principal{ID: "ann"}, Request: core.Request{Content: "why?"}})
 	m := s.Remote(id, first)
 	if got := m.From().ID + " " + m.Request().Content; got != "ann why?" {
-		t.Errorf("got %q of a mirror that others may see, want who asked for what", got)
+		t.Errorf("got %q of a remote task that others may see, want who asked for what", got)
 	}
 	if m.Extend([]core.Event{first, event(1, 2, core.Done{})}); len(m.Events()) != 2 {
 		t.Errorf("got %d events, want the first one once", len(m.Events()))

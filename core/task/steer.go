@@ -6,7 +6,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Cancel, Inject and Decide of a mirror only say what the mirror knows to be refused: the command
+// Cancel, Inject and Decide of a remote task only say what the remote task knows to be refused: the command
 // itself is for the owner.
 
 // Cancel requests the end of the task. If its agent supports cancellation, the task ends

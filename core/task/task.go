@@ -340,7 +340,7 @@ func (t *Task) take(e core.Event) {
 		t.state = Ended
 		t.share.Become(memory.Ended)
 		t.work.End()
-		if t.deadline != nil { // the owner has that of a mirror
+		if t.deadline != nil { // the owner has that of a remote task
 			t.deadline.Stop()
 		}
 		if t.cancel != nil {
