@@ -262,7 +262,9 @@ func TestAPackGoesWithItsHub(t *testing.T) {
 		if got := returned(t, ann); got.Fault == nil || got.Fault.Code != core.CodeUnreachable || !got.Fault.Retryable {
 			t.Errorf("got %+v, want unreachable, retryable", got)
 		}
-		listed(t, "a", w.hubs["a"].Hub)
+		for _, name := range []string{"a", "c"} {
+			listed(t, name, w.hubs[name].Hub)
+		}
 		again := offering(t, w.person("c"), "kit", "cut")
 		listed(t, "a", w.hubs["a"].Hub, "kit.cut")
 		ann.CallTool("2", "cut", nil)

@@ -161,7 +161,7 @@ func (s *sim) healthy() bool {
 // steady reports whether all hubs have been a cluster for long enough: before, one of them may still
 // take over another that was silent.
 func (s *sim) steady() bool {
-	const enough = 1200 * time.Millisecond
+	const enough = 4 * time.Second
 	if !s.healthy() {
 		s.sick = time.Now()
 	}
@@ -193,15 +193,12 @@ func (s *sim) unread() string {
 	return ""
 }
 
-// unique checks that each agent is at one hub of those that have a quorum. A hub that was paused
-// cannot tell the beats that waited for it from new ones: if it is cut off when it wakes, it believes
-// for as long as a beat counts that it has a quorum.
+// unique checks that each agent is at one hub of those that have a quorum.
 func (s *sim) unique() {
-	const counts = 700 * time.Millisecond // a beat, and its way
 	for _, a := range s.agents {
 		var at []string
 		for _, h := range s.hubs {
-			if !s.quorum(h) || time.Since(h.woke) < counts {
+			if !s.quorum(h) {
 				continue
 			}
 			if e, ok := h.now.Agent(core.Principal{ID: "eve", Operator: true}, a.card.ID); ok && e.Hub == "" {

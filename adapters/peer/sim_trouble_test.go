@@ -19,14 +19,14 @@ type trouble struct {
 }
 
 // playTime is about how long a schedule lasts, without its end.
-const playTime = 5 * time.Second
+const playTime = 7 * time.Second
 
 // plan draws what goes wrong.
 func (s *sim) plan() {
 	for range s.rnd.IntN(5) {
 		t := s.trouble()
 		t.from = s.began.Add(500*time.Millisecond + s.upTo(playTime))
-		t.to = t.from.Add(s.within(50*time.Millisecond, 3*time.Second))
+		t.to = t.from.Add(s.within(50*time.Millisecond, 6*time.Second)) // a silent hub is gone after 3.5 s
 		s.due = append(s.due, t)
 	}
 	slices.SortFunc(s.due, func(a, b *trouble) int { return a.from.Compare(b.from) })
@@ -77,7 +77,7 @@ func (s *sim) trouble() *trouble {
 			}
 		}, end: func() {
 			if h.paused {
-				h.paused, h.woke = false, time.Now()
+				h.paused = false
 				s.net.Resume(h.name)
 			}
 		}}

@@ -66,7 +66,6 @@ type simHub struct {
 	name   string
 	index  int
 	paused bool
-	woke   time.Time // when it was last paused no longer
 	// back is when it begins its next life; zero while it runs, or is on its way.
 	back time.Time
 	now  *life // nil while it does not run

@@ -18,13 +18,13 @@ func (c *Cluster) beat(leaving bool) beat {
 	at, sum, agents := c.own.told()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seq++
+	c.seq = max(c.seq+1, c.age())
 	b := beat{
 		form: of(kindBeat), Hub: c.self, Epoch: c.s.Life.Epoch, Index: c.s.Index, Seq: c.seq, Address: c.s.Address, Since: c.since,
 		Draining: c.draining, Starting: starting, Leaving: leaving, Formed: c.formed, Agents: agents, Tasks: tasks, At: at, Digest: sum,
 	}
 	for _, r := range c.records {
-		k := knownHub{Hub: r.name, Epoch: r.epoch, Index: r.index, Heard: r.state.heard(), Forgotten: r.forgotten}
+		k := knownHub{Hub: r.name, Epoch: r.epoch, Index: r.index, Heard: r.state.heard(), Seq: r.seq(), Forgotten: r.forgotten}
 		if r.over() {
 			by := r.by
 			k.By = &by

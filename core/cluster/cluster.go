@@ -82,13 +82,19 @@ type Callbacks struct {
 
 // The times of the cluster.
 const (
-	beatEvery    = 250 * time.Millisecond // heartbeats
-	loadsEvery   = 100 * time.Millisecond // loads of agents
-	judgeEvery   = 50 * time.Millisecond  // looking who is silent
-	suspectAfter = 600 * time.Millisecond // two beats missed, and some more
-	goneAfter    = time.Second
-	startTime    = 8 * time.Second // from the life in the journal to its first beat, at most
-	pausedAfter  = time.Second     // between two judgements: this process stood still
+	beatEvery  = 250 * time.Millisecond // heartbeats
+	loadsEvery = 100 * time.Millisecond // loads of agents
+	judgeEvery = 50 * time.Millisecond  // looking who is silent
+	// suspectAfter is when a silent hub is asked: two beats missed, and some more. If nobody answers
+	// there, its process is gone.
+	suspectAfter = 600 * time.Millisecond
+	// goneAfter is when a hub counts as lost though its connections are open: it may stand still or
+	// starve for 2.5 s before.
+	goneAfter = 3500 * time.Millisecond
+	// quorumFor is how long a hub has a quorum without a word of the others. It is shorter, so that who
+	// is taken over for its silence has none any more, and who hears none gives none up.
+	quorumFor = 3300 * time.Millisecond
+	startTime = 8 * time.Second // from the life in the journal to its first beat, at most
 )
 
 // Cluster is the view that one hub has of all. All methods may be called concurrently; only
@@ -108,19 +114,21 @@ type Cluster struct {
 	mu sync.Mutex
 	// records are the other hubs, by name.
 	records map[string]*record
-	// listening is since when this hub has listened without a pause, echo when it has last heard
-	// itself.
-	listening, echo time.Time
-	judged          time.Time
-	formed          bool
-	starting        bool // Announce was called, and not yet Run
-	draining        bool
-	deposed         journal.Life
-	left            bool // Run has ended
-	seq             uint64
-	since           time.Time
-	beatNow         bool
-	refused         map[string]bool // hubs of a version that cannot be read, which the log has
+	// judged is when this hub has last looked at all hubs. ran is for how long it has done so: not
+	// while its process stood still. asleep is for how long the machine was suspended.
+	judged      time.Time
+	ran, asleep time.Duration
+	// echo is the latest of its own beats that this hub has heard.
+	echo     uint64
+	formed   bool
+	starting bool // Announce was called, and not yet Run
+	draining bool
+	deposed  journal.Life
+	left     bool // Run has ended
+	seq      uint64
+	since    time.Time
+	beatNow  bool
+	refused  map[string]bool // hubs of a version that cannot be read, which the log has
 	// due are the records of which the engine has to be told.
 	due         []*record
 	toldDeposed bool
@@ -151,7 +159,7 @@ func New(s Settings) (*Cluster, error) {
 	c := &Cluster{
 		s: s, self: s.Life.Hub, own: newOwn(), joins: newJoins(), records: map[string]*record{}, refused: map[string]bool{}, returning: map[string]*unclaimed{},
 		publish: make(chan struct{}, 1), judge: make(chan struct{}, 1), tell: make(chan struct{}, 1), claims: make(chan struct{}, 1),
-		running: make(chan struct{}), since: now, listening: now, judged: now, changed: make(chan struct{}),
+		running: make(chan struct{}), since: now, judged: now, changed: make(chan struct{}),
 	}
 	for _, h := range s.Known {
 		if h.Name == c.self {
@@ -160,7 +168,7 @@ func New(s Settings) (*Cluster, error) {
 		if err := checkHub(h.Name, h.Epoch, h.Index); err != nil {
 			return nil, fmt.Errorf("a known hub: %w", err)
 		}
-		r := c.record(h.Name, h.Epoch, h.Index, now)
+		r := c.record(h.Name, h.Epoch, h.Index)
 		if h.TakenBy != nil {
 			r.by, r.state = *h.TakenBy, Gone
 		}
@@ -171,14 +179,14 @@ func New(s Settings) (*Cluster, error) {
 }
 
 // record returns the record of a hub, at least of that epoch. Callers hold mu.
-func (c *Cluster) record(name string, epoch uint64, index int, now time.Time) *record {
+func (c *Cluster) record(name string, epoch uint64, index int) *record {
 	r := c.records[name]
 	if r == nil {
 		r = &record{name: name, index: index}
 		c.records[name] = r
 	}
 	if epoch > r.epoch {
-		r.begin(epoch, now)
+		r.begin(epoch, c.ran)
 		r.index = index
 		c.note(r)
 	}
@@ -241,7 +249,7 @@ func (c *Cluster) Hubs() (all []Hub, stale bool) {
 		}
 	}
 	slices.SortFunc(all, byName)
-	return all, c.stale(time.Now())
+	return all, c.stale()
 }
 
 // Missing returns the names of the hubs whose agents are not known although they may have some.
@@ -262,7 +270,7 @@ func (c *Cluster) Missing() (names []string) {
 func (c *Cluster) HasQuorum() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.quorum(time.Now())
+	return c.quorum()
 }
 
 // NameOf returns the name of the hub with an index, which may be gone. Unlike [Cluster.Hubs] it may

@@ -24,15 +24,20 @@
 //
 // # Who is alive
 //
-// Each hub sends a beat every 250 ms: what it is, and whom it hears. A hub is suspected after
-// 600 ms of silence, or at once if a request finds nobody, and is asked. It is gone after 1 s of
-// silence, or if nobody answers twice, and only if a majority of the known hubs does not hear it:
-// a broken connection between two of them is no death. A life that stands in the journal, but that
-// nobody has heard yet, is given 8 s; one that reads a long journal says so meanwhile
-// ([Cluster.Announce]). A hub that does not hear, or is not heard by, a majority has a
-// stale view: it judges nobody and has no quorum. So does a process that stood still, until it has
-// heard the others again. The cluster is formed once three hubs have met, or if the journal knows so
-// many; on an external bus whoever hears itself through it has a quorum.
+// Each hub sends a beat every 250 ms: what it is, which hubs it hears, and the latest beat of each. A
+// hub is suspected after 600 ms of silence, or at once if a request finds no responder, and is asked.
+// A process that has ended has closed its connections: the hub is gone if two requests find no
+// responder. One that is busy, or stands still, is silent and costs nothing but time: the hub is gone
+// after 3.5 s of silence. In both cases one other hub that is heard must not hear it either: a broken
+// connection between two of them is no death. What this process did not listen to, since it stood
+// still itself, is no silence of others. A life that stands in the journal, but that no hub has heard
+// yet, is given 8 s; one that reads a long journal says so meanwhile ([Cluster.Announce]).
+//
+// A hub has a quorum while a majority of the known hubs, itself included, has heard a beat of it that
+// is younger than 3.3 s, and answers: so it has none when it is taken over for its silence, also if
+// old beats of others reach it late. Without a quorum its view is stale, and it judges no other hub.
+// The cluster is formed once three hubs have met, or if the journal knows so many; on an external bus
+// a hub that hears itself through it has a quorum.
 //
 // A hub that is gone is taken over by [Callbacks.TakeOver]. The hubs try in turns; the store
 // decides who wins. Who has taken over whom stands in the beats, so that all learn it, and a hub

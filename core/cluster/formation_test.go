@@ -113,8 +113,8 @@ func TestAHubThatHearsAllButIsNotHeardHasNoQuorum(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		r.net.CutOneWay("a", "b")
 		r.net.CutOneWay("a", "c")
-		r.within(time.Second, "a has no quorum", func() bool { return !r.hubs["a"].c.HasQuorum() })
-		r.within(2*time.Second, "a knows that it was deposed", func() bool {
+		r.within(3500*time.Millisecond, "a has no quorum", func() bool { return !r.hubs["a"].c.HasQuorum() })
+		r.within(time.Second, "a knows that it was deposed", func() bool {
 			by := r.store.taker(r.hubs["a"].life)
 			return by != (journal.Life{}) && r.hubs["a"].saw("deposed by "+by.String())
 		})
@@ -132,8 +132,8 @@ func TestTwoHubsOnAnExternalBusAreEnough(t *testing.T) {
 		r.untilAgreed()
 		r.net.Cut("a", "a") // its connection to the bus
 		r.net.Cut("a", "b")
-		r.within(time.Second, "a has no quorum", func() bool { return !a.c.HasQuorum() })
-		r.within(2*time.Second, "a is gone", func() bool { return b.saw(a.life.String() + " gone") })
+		r.within(3500*time.Millisecond, "a has no quorum", func() bool { return !a.c.HasQuorum() })
+		r.within(500*time.Millisecond, "a is gone", func() bool { return b.saw(a.life.String() + " gone") })
 		if s := a.state("b"); s == cluster.Gone {
 			t.Errorf("b at a: got %s, want that a cut-off hub judges nobody", s)
 		}

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"errors"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -55,31 +54,30 @@ func (c *Cluster) refuse(v strictjson.Value, err error) {
 
 // hearBeat takes a beat. One that is the answer to a request is not in order with the deltas.
 func (c *Cluster) hearBeat(b *beat, ordered bool) {
-	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if b.Hub == c.self {
-		c.hearSelf(b, now)
+		c.hearSelf(b)
 		return
 	}
 	r := c.records[b.Hub]
 	if r != nil && (b.Epoch < r.epoch || b.Epoch == r.epoch && r.last != nil && b.Seq <= r.last.Seq) {
 		return // an old life, or a beat that was overtaken
 	}
-	r = c.record(b.Hub, b.Epoch, b.Index, now)
+	r = c.record(b.Hub, b.Epoch, b.Index)
 	delete(c.refused, b.Hub)
-	hears := c.learnAll(b.Known, now)
+	hears, echo := c.learnAll(b.Known)
 	r.last, r.begun = b, true
 	if r.over() {
 		return // it does not know yet that it was deposed
 	}
-	r.hears, r.heardAt, r.nobody = hears, now, 0
+	r.hears, r.echo, r.heard, r.nobody = hears, echo, c.ran, 0
 	c.formed = c.formed || b.Formed
-	c.doubtWith(r, now)
+	c.doubtWith(r)
 	before := r.state
 	switch {
 	case b.Leaving:
-		r.lose(now)
+		r.lose()
 	case b.Starting:
 		r.state = Starting
 	case b.Draining:
@@ -95,25 +93,29 @@ func (c *Cluster) hearBeat(b *beat, ordered bool) {
 	}
 }
 
-// learnAll learns what another hub knows, and returns the epochs of those that it hears. Callers hold mu.
-func (c *Cluster) learnAll(known []knownHub, now time.Time) map[string]uint64 {
-	hears := make(map[string]uint64, len(known))
+// learnAll learns what another hub knows. It returns the epochs of those that it hears, and the latest
+// beat of this hub that it has heard. Callers hold mu.
+func (c *Cluster) learnAll(known []knownHub) (hears map[string]uint64, echo uint64) {
+	hears = make(map[string]uint64, len(known))
 	for _, k := range known {
 		if k.Heard {
 			hears[k.Hub] = k.Epoch
 		}
-		c.learn(k, now)
+		if k.Hub == c.self && k.Epoch == c.s.Life.Epoch {
+			echo = k.Seq
+		}
+		c.learn(k)
 	}
-	return hears
+	return hears, echo
 }
 
 // hearSelf takes a beat of this hub, or of one that has its name. Callers hold mu.
-func (c *Cluster) hearSelf(b *beat, now time.Time) {
+func (c *Cluster) hearSelf(b *beat) {
 	switch {
 	case b.Epoch > c.s.Life.Epoch:
 		c.depose(journal.Life{Hub: b.Hub, Epoch: b.Epoch})
 	case b.Epoch == c.s.Life.Epoch:
-		c.echo = now
+		c.echo = b.Seq
 	}
 }
 
@@ -132,17 +134,17 @@ func (c *Cluster) compare(r *record, b *beat, ordered bool) {
 }
 
 // doubtWith looks after the hubs that another one no longer hears. Callers hold mu.
-func (c *Cluster) doubtWith(r *record, now time.Time) {
+func (c *Cluster) doubtWith(r *record) {
 	for _, k := range r.last.Known {
 		other := c.records[k.Hub]
-		if other != nil && !k.Heard && k.Epoch == other.epoch && now.Sub(other.heardAt) > pingEvery {
+		if other != nil && !k.Heard && k.Epoch == other.epoch && c.ran-other.heard > pingEvery {
 			c.doubt(other)
 		}
 	}
 }
 
 // learn takes what another hub says of a hub. Callers hold mu.
-func (c *Cluster) learn(k knownHub, now time.Time) {
+func (c *Cluster) learn(k knownHub) {
 	if k.Hub == c.self {
 		switch own := c.s.Life; {
 		case k.Epoch > own.Epoch:
@@ -152,13 +154,13 @@ func (c *Cluster) learn(k knownHub, now time.Time) {
 		}
 		return
 	}
-	r := c.record(k.Hub, k.Epoch, k.Index, now)
+	r := c.record(k.Hub, k.Epoch, k.Index)
 	if k.Epoch < r.epoch {
 		return
 	}
 	r.begun = r.begun || k.Heard
 	if k.By != nil {
-		c.taken(r, *k.By, now)
+		c.taken(r, *k.By)
 	}
 	if k.Forgotten && !r.forgotten {
 		r.forgotten = true
@@ -167,18 +169,18 @@ func (c *Cluster) learn(k knownHub, now time.Time) {
 }
 
 // taken notes who has taken the life of a record over. Callers hold mu.
-func (c *Cluster) taken(r *record, by journal.Life, now time.Time) {
+func (c *Cluster) taken(r *record, by journal.Life) {
 	switch {
 	case by == r.by:
 		return
 	case by.Hub == r.name: // the hub itself, in its next life
-		c.record(r.name, by.Epoch, r.index, now)
+		c.record(r.name, by.Epoch, r.index)
 		return
 	case r.over() && (!c.ended(r.by) || c.ended(by) && by.String() < r.by.String()):
 		return // an heir is replaced when it has died itself
 	}
 	r.by = by
-	r.lose(now)
+	r.lose()
 	c.stateChanged(r)
 }
 

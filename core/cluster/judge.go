@@ -8,13 +8,9 @@ import (
 
 // stale reports whether this hub is cut off: it hears no majority of the known hubs, so what it
 // believes of the others is old. Callers hold mu.
-func (c *Cluster) stale(now time.Time) bool {
-	return !c.alone() && c.support(now) < c.majority()
-}
+func (c *Cluster) stale() bool { return !c.alone() && c.support() < c.majority() }
 
-func (c *Cluster) quorum(now time.Time) bool {
-	return c.alone() || !c.isDeposed() && c.formed && !c.stale(now)
-}
+func (c *Cluster) quorum() bool { return c.alone() || !c.isDeposed() && c.formed && !c.stale() }
 
 // majority is how many hubs, this one included, have to hear each other. Callers hold mu.
 func (c *Cluster) majority() int {
@@ -30,29 +26,40 @@ func (c *Cluster) majority() int {
 	return known/2 + 1
 }
 
-// support is how many hubs, this one included, hear each other with this one. Callers hold mu.
-func (c *Cluster) support(now time.Time) int {
+// support is how many hubs, this one included, have lately heard this one. Callers hold mu.
+func (c *Cluster) support() int {
 	n := 1
-	if c.s.External && !c.fresh(c.echo, now) {
+	if c.s.External && !c.fresh(c.echo) {
 		n = 0 // it does not hear itself
 	}
 	for _, r := range c.records {
-		if c.supports(r, now) {
+		if c.supports(r) {
 			n++
 		}
 	}
 	return n
 }
 
-// supports reports whether a hub and this one hear each other. Callers hold mu.
-func (c *Cluster) supports(r *record, now time.Time) bool {
-	return r.state.heard() && c.fresh(r.heardAt, now) && r.hears[c.self] == c.s.Life.Epoch
+// supports reports whether a hub has said that it has lately heard this one. What was said before
+// this process stood still for long counts for nothing, also if it arrives later: it names an old
+// beat. Callers hold mu.
+func (c *Cluster) supports(r *record) bool {
+	return r.state != Gone && r.nobody == 0 && c.fresh(r.echo)
 }
 
-// fresh reports whether what was heard then counts now. Callers hold mu.
-func (c *Cluster) fresh(heard, now time.Time) bool {
-	return now.Sub(heard) < suspectAfter && heard.After(c.listening)
+// fresh reports whether a beat of this hub is so young that whoever has heard it cannot have given
+// this hub up for its silence. Callers hold mu.
+func (c *Cluster) fresh(seq uint64) bool {
+	return seq > 0 && c.age() < seq+uint64(quorumFor.Microseconds())
 }
+
+// age returns the age of this life in microseconds, with the time in which the machine was suspended.
+// Callers hold mu.
+func (c *Cluster) age() uint64 { return uint64((time.Since(c.since) + c.asleep).Microseconds()) }
+
+// ranAtMost bounds what counts as silence of others from one look at them to the next: if more time
+// has passed, this process did not run.
+const ranAtMost = 4 * judgeEvery
 
 // judgement is what a look at all hubs leads to.
 type judgement struct {
@@ -62,20 +69,21 @@ type judgement struct {
 
 // judgeAll looks which hubs are silent. Callers hold mu.
 func (c *Cluster) judgeAll(now time.Time) (j judgement) {
-	if c.stoodStill(now) {
-		c.listening = now
-		c.s.Log.Warn("this process stood still: it listens again before it judges other hubs", "life", c.s.Life)
+	gap := now.Sub(c.judged)
+	if suspended := now.Round(0).Sub(c.judged.Round(0)) - gap; suspended > time.Second { // by the other clock
+		c.asleep += suspended
 	}
 	c.judged = now
-	if !c.formed && c.support(now) >= c.s.Formation {
+	c.ran += min(gap, ranAtMost)
+	if !c.formed && c.support() >= c.s.Formation {
 		c.formed = true
 		c.alter()
 	}
-	stale := c.stale(now)
+	stale := c.stale()
 	for _, name := range slices.Sorted(maps.Keys(c.records)) { // in an order that a simulation can repeat
 		r := c.records[name]
-		c.judgeOne(r, now, stale)
-		c.inherit(r, now)
+		c.judgeOne(r, stale)
+		c.inherit(r)
 		c.judgeNext(r, stale, &j)
 	}
 	return j
@@ -97,23 +105,17 @@ func (c *Cluster) judgeNext(r *record, stale bool, j *judgement) {
 	}
 }
 
-// stoodStill reports whether this process, or its clock, stood still since the last judgement.
-// The two clocks differ when the machine was suspended. Callers hold mu.
-func (c *Cluster) stoodStill(now time.Time) bool {
-	return max(now.Sub(c.judged), now.Round(0).Sub(c.judged.Round(0))) > pausedAfter
-}
-
 // judgeOne judges a hub by its silence, and by what the others say of it. Callers hold mu.
-func (c *Cluster) judgeOne(r *record, now time.Time, stale bool) {
-	silence := r.silence(now, c.listening)
+func (c *Cluster) judgeOne(r *record, stale bool) {
+	silence := c.ran - r.heard
 	if r.state.heard() && (silence >= suspectAfter || r.nobody > 0) {
 		r.state = Suspect
 		c.stateChanged(r)
 	}
-	if r.state != Suspect || stale || !r.silent(silence) || c.votes(r, now) < c.majority() {
+	if r.state != Suspect || stale || !r.silent(silence) || !c.agreed(r) {
 		return
 	}
-	r.lose(now)
+	r.lose()
 	c.s.Log.Warn("a hub is gone", "life", r.life(), "silent", silence.Round(time.Millisecond))
 	c.stateChanged(r)
 }
@@ -128,15 +130,19 @@ func (r *record) silent(silence time.Duration) bool {
 	return silence >= goneAfter || r.nobody >= 2
 }
 
-// votes returns how many hubs, this one included, do not hear the hub. Callers hold mu.
-func (c *Cluster) votes(of *record, now time.Time) int {
-	n := 1
+// agreed reports whether another hub that is heard does not hear the hub either. Where there is no
+// other one, the own opinion is enough: the store has the last word. Callers hold mu.
+func (c *Cluster) agreed(of *record) bool {
+	alone := true
 	for _, r := range c.records {
-		if r != of && c.supports(r, now) && r.hears[of.name] != of.epoch {
-			n++
+		if r != of && r.state.heard() {
+			if r.hears[of.name] != of.epoch {
+				return true
+			}
+			alone = false
 		}
 	}
-	return n
+	return alone
 }
 
 // left reports whether the hub has said that its life is over.

@@ -12,12 +12,15 @@ import (
 // silentBus is a bus on which nobody answers.
 type silentBus struct{ Bus }
 
-// heardFrom makes c hear a beat of a hub that hears everybody.
+// heardFrom makes c hear a beat of a hub that hears everybody, and has just heard c.
 func heardFrom(c *Cluster, name string, seq uint64) {
 	b := beat{form: of(kindBeat), Hub: name, Epoch: 1, Index: int(name[0] - 'a'), Seq: seq, Formed: true}
+	c.mu.Lock()
+	age := c.age()
+	c.mu.Unlock()
 	for _, other := range []string{"a", "b", "c"} {
 		if other != name {
-			b.Known = append(b.Known, knownHub{Hub: other, Epoch: 1, Index: int(other[0] - 'a'), Heard: true})
+			b.Known = append(b.Known, knownHub{Hub: other, Epoch: 1, Index: int(other[0] - 'a'), Heard: true, Seq: age})
 		}
 	}
 	c.hear(encode(b), nil)

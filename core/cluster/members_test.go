@@ -55,6 +55,54 @@ func TestAHubThatIsKilledIsTakenOverByOneSurvivorWithinTwoSeconds(t *testing.T) 
 	})
 }
 
+// A hub that is busy, or stands still, for up to 2.5 s costs nothing but time: the others go on, and so
+// does it. So does a cluster of which all hubs stand still.
+func TestAHubThatStandsStillForAWhileIsNotGoneAndRefusesNothing(t *testing.T) {
+	for _, still := range [][]string{{"a"}, {"a", "b"}, {"a", "b", "c"}} {
+		inBubble(t, 3, func(t *testing.T, r *rig) {
+			for range 20 {
+				for _, name := range still {
+					r.net.Pause(name)
+				}
+				for end := time.Now().Add(2500 * time.Millisecond); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+					for name, h := range r.hubs {
+						if !slices.Contains(still, name) && !h.c.HasQuorum() {
+							t.Fatalf("hub %s beside %q: got no quorum, want one", name, still)
+						}
+					}
+				}
+				for _, name := range still {
+					r.net.Resume(name)
+				}
+				for range 50 {
+					for name, h := range r.hubs {
+						if !h.c.HasQuorum() {
+							t.Fatalf("hub %s after %q stood still: got no quorum, want one", name, still)
+						}
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+				time.Sleep(37 * time.Millisecond)
+			}
+			if r.store.tries != 0 {
+				t.Errorf("attempts to take a life over: got %d, want none", r.store.tries)
+			}
+		})
+	}
+}
+
+// A machine that is lost says nothing, and its connections stay open.
+func TestAHubThatIsSilentIsTakenOverWithinFiveSeconds(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		a := r.hubs["a"]
+		r.net.Isolate("a")
+		took := r.within(5*time.Second, "somebody takes a over", func() bool { return r.store.taker(a.life) != (journal.Life{}) })
+		if took < 2500*time.Millisecond {
+			t.Errorf("taken over after %v: want not before 2.5 s", took)
+		}
+	})
+}
+
 func TestALifeThatNobodyHasHeardYetIsGivenTheTimeOfAStart(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		r.hubs["b"].kill()
@@ -154,8 +202,8 @@ func TestAnIsolatedHubSaysThatItsViewIsStaleAndTakesNobodyOver(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		a, b, c := r.hubs["a"], r.hubs["b"], r.hubs["c"]
 		r.net.Isolate("a")
-		r.within(time.Second, "a has no quorum", func() bool { return !a.c.HasQuorum() })
-		r.within(2*time.Second, "the others take a over", func() bool { return r.store.taker(a.life) != (journal.Life{}) })
+		r.within(3500*time.Millisecond, "a has no quorum", func() bool { return !a.c.HasQuorum() })
+		r.within(time.Second, "the others take a over", func() bool { return r.store.taker(a.life) != (journal.Life{}) })
 		if _, stale := a.c.Hubs(); !stale {
 			t.Error("the view of the isolated hub: got a fresh one, want a stale one")
 		}

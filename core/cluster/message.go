@@ -56,7 +56,7 @@ type beat struct {
 	Hub   string `json:"hub"`
 	Epoch uint64 `json:"epoch"`
 	Index int    `json:"index"`
-	// Seq rises with each beat of a life.
+	// Seq rises with each beat of a life: its age in microseconds.
 	Seq      uint64    `json:"seq"`
 	Address  string    `json:"address,omitempty"`
 	Since    time.Time `json:"since"`
@@ -82,6 +82,8 @@ type knownHub struct {
 	Index int    `json:"index"`
 	// Heard says that it hears that life.
 	Heard bool `json:"heard,omitempty"`
+	// Seq is the latest beat of that life that it has heard.
+	Seq uint64 `json:"seq,omitempty"`
 	// By is who has taken that life over.
 	By *journal.Life `json:"by,omitempty"`
 	// Forgotten says that the hub does not count any more.

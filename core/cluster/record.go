@@ -25,13 +25,14 @@ type record struct {
 	begun bool
 	// last is the latest beat of the life; nil before the first.
 	last *beat
-	// heardAt is when it was heard last, silentFrom from when on its silence counts.
-	heardAt, silentFrom time.Time
-	// hears has the epochs of the hubs that it hears.
+	// heard is when it was heard last, or its life was known first, by [Cluster.ran].
+	heard time.Duration
+	// hears has the epochs of the hubs that it hears; echo is the latest beat that it has heard of this
+	// one, zero if it does not hear this life.
 	hears map[string]uint64
+	echo  uint64
 	// nobody counts the requests in a row that nobody answered.
 	nobody int
-	goneAt time.Time
 
 	// part is its part of the roster; nil unless it is present.
 	part *part
@@ -49,6 +50,14 @@ type record struct {
 
 func (r *record) life() journal.Life { return journal.Life{Hub: r.name, Epoch: r.epoch} }
 
+// seq returns the latest beat of the life, zero before the first.
+func (r *record) seq() uint64 {
+	if r.last == nil {
+		return 0
+	}
+	return r.last.Seq
+}
+
 // over reports whether the life was taken over.
 func (r *record) over() bool { return r.by != journal.Life{} }
 
@@ -56,33 +65,19 @@ func (r *record) over() bool { return r.by != journal.Life{} }
 func (r *record) present() bool { return r.part != nil }
 
 // begin makes the record that of a new life, of which nothing has been heard.
-func (r *record) begin(epoch uint64, now time.Time) {
+func (r *record) begin(epoch uint64, ran time.Duration) {
 	r.epoch, r.by, r.inherited, r.forgotten, r.begun = epoch, journal.Life{}, false, false, false
 	r.state, r.last, r.hears, r.part, r.lost = Suspect, nil, nil, nil, nil
-	r.heardAt, r.silentFrom, r.nobody = time.Time{}, now, 0
+	r.heard, r.echo, r.nobody = ran, 0, 0
 }
 
 // lose notes that the hub is gone.
-func (r *record) lose(now time.Time) {
-	if r.state != Gone {
-		r.state, r.goneAt = Gone, now
-	}
+func (r *record) lose() {
+	r.state = Gone
 	if r.part != nil {
 		r.lost = r.part.agents
 	}
-	r.part, r.hears = nil, nil
-}
-
-// silence returns for how long it has not been heard, of the time in which this hub listened.
-func (r *record) silence(now, listening time.Time) time.Duration {
-	from := r.silentFrom
-	if from.Before(r.heardAt) {
-		from = r.heardAt
-	}
-	if from.Before(listening) {
-		from = listening
-	}
-	return now.Sub(from)
+	r.part, r.hears, r.echo = nil, nil, 0
 }
 
 // hub returns the record as others see it.

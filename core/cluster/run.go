@@ -84,10 +84,7 @@ func (c *Cluster) start() {
 	defer c.mu.Unlock()
 	c.starting = false
 	close(c.running)
-	c.listening, c.judged = now, now
-	for _, r := range c.records {
-		r.silentFrom = now
-	}
+	c.judged = now
 }
 
 // leave ends what waits for the cluster.

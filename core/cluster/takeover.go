@@ -21,10 +21,10 @@ const (
 // turn returns how many of the survivors are before this hub in taking a life over. The order
 // is another one for each life, and the same at each hub; those that drain come last, since they end
 // tasks that others can go on with. Callers hold mu.
-func (c *Cluster) turn(of journal.Life, now time.Time) (before int) {
+func (c *Cluster) turn(of journal.Life) (before int) {
 	own := weight(of, c.self)
 	for _, r := range c.records {
-		if !c.supports(r, now) {
+		if !r.state.heard() {
 			continue
 		}
 		if drains := r.state == Draining; drains != c.draining && !drains || drains == c.draining && weight(of, r.name) < own {
@@ -44,7 +44,7 @@ func weight(of journal.Life, hub string) uint64 {
 // wins: the turns only keep all hubs from trying at once.
 func (c *Cluster) takeOver(ctx context.Context, r *record) {
 	c.mu.Lock()
-	of, wait := r.life(), time.Duration(c.turn(r.life(), time.Now()))*turnTime
+	of, wait := r.life(), time.Duration(c.turn(r.life()))*turnTime
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
@@ -72,7 +72,7 @@ func (c *Cluster) takeOver(ctx context.Context, r *record) {
 func (c *Cluster) mayTakeOver(r *record, of journal.Life) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return r.life() == of && c.orphaned(r) && !c.stale(time.Now()) && !c.isDeposed()
+	return r.life() == of && c.orphaned(r) && !c.stale() && !c.isDeposed()
 }
 
 // settle notes who has taken a life over.
@@ -82,7 +82,7 @@ func (c *Cluster) settle(r *record, of, by journal.Life) {
 	if r.life() == of {
 		c.s.Log.Info("a life was taken over", "life", of, "by", by)
 		r.inherited = by == c.s.Life
-		c.taken(r, by, time.Now())
+		c.taken(r, by)
 	}
 }
 
@@ -91,16 +91,16 @@ func (c *Cluster) settle(r *record, of, by journal.Life) {
 func (c *Cluster) settled(l journal.Life) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.isSettled(l, time.Now())
+	return c.isSettled(l)
 }
 
-func (c *Cluster) isSettled(l journal.Life, now time.Time) bool {
+func (c *Cluster) isSettled(l journal.Life) bool {
 	if !c.ended(l) {
 		return false
 	}
 	n := 1
 	for _, r := range c.records {
-		if c.supports(r, now) && (r.name == l.Hub || r.last.knowsEnd(l)) {
+		if c.supports(r) && (r.name == l.Hub || r.last.knowsEnd(l)) {
 			n++
 		}
 	}
@@ -116,8 +116,8 @@ func (b *beat) knowsEnd(l journal.Life) bool {
 
 // inherit gives the claims of a life back once it is settled that it is over, if this hub has
 // taken it over. Callers hold mu.
-func (c *Cluster) inherit(r *record, now time.Time) {
-	if of := r.life(); r.lost != nil && r.over() && c.isSettled(of, now) {
+func (c *Cluster) inherit(r *record) {
+	if of := r.life(); r.lost != nil && r.over() && c.isSettled(of) {
 		if r.by == c.s.Life {
 			c.giveUpAgents(of, r.lost)
 		}

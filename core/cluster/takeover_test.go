@@ -30,8 +30,9 @@ func TestALifeIsTakenOverAfterItsAgentsAreGone(t *testing.T) {
 			}
 			s.Callbacks.TakeOver = func(ctx context.Context, of journal.Life) error {
 				mu.Lock()
-				defer mu.Unlock()
-				if !lost[self] {
+				knows := lost[self]
+				mu.Unlock()
+				if !knows {
 					t.Errorf("hub %s takes %s over before its engine was told that the hub is gone", self, of)
 				}
 				return takeOver(ctx, of)
