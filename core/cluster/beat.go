@@ -24,7 +24,7 @@ func (c *Cluster) beat(leaving bool) beat {
 		Draining: c.draining, Starting: starting, Leaving: leaving, Formed: c.formed, Agents: agents, Tasks: tasks, At: at, Digest: sum,
 	}
 	for _, r := range c.records {
-		k := knownHub{Hub: r.name, Epoch: r.epoch, Index: r.index, Heard: r.state.heard(), Seq: r.seq(), Forgotten: r.forgotten}
+		k := knownHub{Hub: r.name, Epoch: r.epoch, Index: r.index, Heard: r.state.heard(), Silent: r.state == Gone || r.missed, Seq: r.seq(), Forgotten: r.forgotten}
 		if r.over() {
 			by := r.by
 			k.By = &by

@@ -28,7 +28,7 @@
 // hub is suspected after 600 ms of silence, or at once if a request finds no responder, and is asked.
 // A process that has ended has closed its connections: the hub is gone if two requests find no
 // responder. One that is busy, or stands still, is silent and costs nothing but time: the hub is gone
-// after 3.5 s of silence. In both cases one other hub that is heard must not hear it either: a broken
+// after 3.5 s of silence. In both cases it must be silent for one other hub, too: a broken
 // connection between two of them is no death. What this process did not listen to, since it stood
 // still itself, is no silence of others. A life that stands in the journal, but that no hub has heard
 // yet, is given 8 s; one that reads a long journal says so meanwhile ([Cluster.Announce]).

@@ -66,12 +66,12 @@ func (c *Cluster) hearBeat(b *beat, ordered bool) {
 	}
 	r = c.record(b.Hub, b.Epoch, b.Index)
 	delete(c.refused, b.Hub)
-	hears, echo := c.learnAll(b.Known)
+	misses, echo := c.learnAll(b.Known)
 	r.last, r.begun = b, true
 	if r.over() {
 		return // it does not know yet that it was deposed
 	}
-	r.hears, r.echo, r.heard, r.nobody = hears, echo, c.ran, 0
+	r.misses, r.echo, r.heard, r.nobody = misses, echo, c.ran, 0
 	c.formed = c.formed || b.Formed
 	c.doubtWith(r)
 	before := r.state
@@ -93,20 +93,20 @@ func (c *Cluster) hearBeat(b *beat, ordered bool) {
 	}
 }
 
-// learnAll learns what another hub knows. It returns the epochs of those that it hears, and the latest
-// beat of this hub that it has heard. Callers hold mu.
-func (c *Cluster) learnAll(known []knownHub) (hears map[string]uint64, echo uint64) {
-	hears = make(map[string]uint64, len(known))
+// learnAll learns what another hub knows. It returns the epochs of those that are silent for it, and the
+// latest beat of this hub that it has heard. Callers hold mu.
+func (c *Cluster) learnAll(known []knownHub) (misses map[string]uint64, echo uint64) {
+	misses = map[string]uint64{}
 	for _, k := range known {
-		if k.Heard {
-			hears[k.Hub] = k.Epoch
+		if k.Silent {
+			misses[k.Hub] = k.Epoch
 		}
 		if k.Hub == c.self && k.Epoch == c.s.Life.Epoch {
 			echo = k.Seq
 		}
 		c.learn(k)
 	}
-	return hears, echo
+	return misses, echo
 }
 
 // hearSelf takes a beat of this hub, or of one that has its name. Callers hold mu.

@@ -112,31 +112,38 @@ func (c *Cluster) judgeOne(r *record, stale bool) {
 		r.state = Suspect
 		c.stateChanged(r)
 	}
-	if r.state != Suspect || stale || !r.silent(silence) || !c.agreed(r) {
+	missed := r.missed
+	if r.missed = r.state == Suspect && c.silent(r); !r.missed || stale {
 		return
 	}
-	r.lose()
-	c.s.Log.Warn("a hub is gone", "life", r.life(), "silent", silence.Round(time.Millisecond))
-	c.stateChanged(r)
+	if !missed {
+		c.urge()
+	}
+	if c.agreed(r) {
+		r.lose()
+		c.s.Log.Warn("a hub is gone", "life", r.life(), "silent", silence.Round(time.Millisecond))
+		c.stateChanged(r)
+	}
 }
 
-// silent reports whether the hub says nothing for so long that it is gone. A life of which nobody
-// has heard anything yet is given the time of a start: it stands in the journal before its first
-// beat.
-func (r *record) silent(silence time.Duration) bool {
+// silent reports whether a hub says nothing for so long that it may be gone, or whether its process
+// is. A life of which no hub has heard anything yet is given the time of a start: it stands in the
+// journal before its first beat. Callers hold mu.
+func (c *Cluster) silent(r *record) bool {
+	silence := c.ran - r.heard
 	if !r.begun {
 		return silence >= startTime
 	}
 	return silence >= goneAfter || r.nobody >= 2
 }
 
-// agreed reports whether another hub that is heard does not hear the hub either. Where there is no
-// other one, the own opinion is enough: the store has the last word. Callers hold mu.
+// agreed reports whether the hub is silent for another one, too, of those that support this one. Where
+// there is none, the own opinion is enough: the store has the last word. Callers hold mu.
 func (c *Cluster) agreed(of *record) bool {
 	alone := true
 	for _, r := range c.records {
-		if r != of && r.state.heard() {
-			if r.hears[of.name] != of.epoch {
+		if r != of && c.supports(r) {
+			if r.misses[of.name] == of.epoch {
 				return true
 			}
 			alone = false

@@ -82,6 +82,8 @@ type knownHub struct {
 	Index int    `json:"index"`
 	// Heard says that it hears that life.
 	Heard bool `json:"heard,omitempty"`
+	// Silent says that it has not heard that life for so long, or so surely, that it may be gone.
+	Silent bool `json:"silent,omitempty"`
 	// Seq is the latest beat of that life that it has heard.
 	Seq uint64 `json:"seq,omitempty"`
 	// By is who has taken that life over.

@@ -27,10 +27,12 @@ type record struct {
 	last *beat
 	// heard is when it was heard last, or its life was known first, by [Cluster.ran].
 	heard time.Duration
-	// hears has the epochs of the hubs that it hears; echo is the latest beat that it has heard of this
-	// one, zero if it does not hear this life.
-	hears map[string]uint64
-	echo  uint64
+	// misses has the epochs of the hubs that are silent for it; echo is the latest beat that it has heard
+	// of the life of this one, zero if there is none.
+	misses map[string]uint64
+	echo   uint64
+	// missed says that this hub finds it silent.
+	missed bool
 	// nobody counts the requests in a row that nobody answered.
 	nobody int
 
@@ -67,8 +69,8 @@ func (r *record) present() bool { return r.part != nil }
 // begin makes the record that of a new life, of which nothing has been heard.
 func (r *record) begin(epoch uint64, ran time.Duration) {
 	r.epoch, r.by, r.inherited, r.forgotten, r.begun = epoch, journal.Life{}, false, false, false
-	r.state, r.last, r.hears, r.part, r.lost = Suspect, nil, nil, nil, nil
-	r.heard, r.echo, r.nobody = ran, 0, 0
+	r.state, r.last, r.misses, r.part, r.lost = Suspect, nil, nil, nil, nil
+	r.heard, r.echo, r.missed, r.nobody = ran, 0, false, 0
 }
 
 // lose notes that the hub is gone.
@@ -77,7 +79,7 @@ func (r *record) lose() {
 	if r.part != nil {
 		r.lost = r.part.agents
 	}
-	r.part, r.hears, r.echo = nil, nil, 0
+	r.part, r.misses, r.echo = nil, nil, 0
 }
 
 // hub returns the record as others see it.
