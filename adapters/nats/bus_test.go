@@ -258,4 +258,5 @@ func claimsHaveOneHolder(t *testing.T, hubs []*nats.Journal) {
 		t.Error(err)
 	}
 	claim("after its release by another one", loser, "new", never, "new")
+	coretest.CheckWatch(t, winner, loser)
 }

@@ -2,12 +2,17 @@ package nats
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/dragoman-hub/dragoman/core/cluster"
@@ -53,8 +58,11 @@ func (j *Journal) openClaims(ctx context.Context, cluster string) error {
 // success is a write on the condition of what was read.
 func (c *Claims) Claim(ctx context.Context, name, value string, yields func(holder string) bool) (string, error) {
 	key := keyOf(name)
+	c.mu.Lock()
+	before := c.held[name].revision
+	c.mu.Unlock()
 	for {
-		revision, err := c.write(ctx, key, value, 0)
+		revision, err := c.write(ctx, key, value, before)
 		if changed(err) {
 			var held jetstream.KeyValueEntry
 			if held, err = c.read(ctx, key); err == nil {
@@ -64,11 +72,13 @@ func (c *Claims) Claim(ctx context.Context, name, value string, yields func(hold
 				}
 				revision, err = c.write(ctx, key, value, held.Revision())
 			}
+			before = 0
 		}
 		if err == nil {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.held[name] = claim{value, revision}
+			c.tell(name, value, revision)
 			return value, nil
 		}
 		if !changed(err) {
@@ -134,6 +144,7 @@ func (c *Claims) Release(ctx context.Context, name, value string) error {
 		})
 	}
 	if err == nil || changed(err) {
+		c.tell("", "", 0)
 		return nil // or somebody else has it
 	}
 	if own {
@@ -144,6 +155,135 @@ func (c *Claims) Release(ctx context.Context, name, value string) error {
 		}
 	}
 	return fmt.Errorf("releasing %q: %w", name, err)
+}
+
+const (
+	// subjectClaims is where hubs tell each other that they have written names.
+	subjectClaims = "claims"
+	// watchEvery is how often names are read that no hub has told of.
+	watchEvery = 250 * time.Millisecond
+	// writtenAtOnce is how many of the names that hubs tell of may wait.
+	writtenAtOnce = 1024
+	// watchGap is how long to wait for a name that another one has overtaken.
+	watchGap = 10 * time.Millisecond
+	// watchBehind is how far a watch may be behind: longer ago the bucket remembers what was given back.
+	watchBehind = releasedTime / 2
+)
+
+// tell tells the hubs that a name was written, with its place in the bucket, or zero. They look by
+// themselves, too.
+func (c *Claims) tell(name, value string, revision uint64) {
+	data := binary.BigEndian.AppendUint64(nil, revision)
+	data = binary.AppendUvarint(data, uint64(len(name)))
+	_ = c.j.bus.Publish(subjectClaims, append(append(data, name...), value...))
+}
+
+// written is what a hub tells of a name that it has written.
+type written struct {
+	name, holder string
+	revision     uint64
+}
+
+func readWritten(data []byte) (w written) {
+	if len(data) > 8 {
+		size, n := binary.Uvarint(data[8:])
+		if rest := data[8+max(n, 0):]; n > 0 && size <= uint64(len(rest)) {
+			w = written{string(rest[:size]), string(rest[size:]), binary.BigEndian.Uint64(data)}
+		}
+	}
+	return w
+}
+
+// Watch implements cluster.Claims. What a hub tells is taken if it is next in the bucket. Else any replica
+// tells what was written since: no consumer has to be made again where one was lost.
+func (c *Claims) Watch(ctx context.Context, prefix string, all func(map[string]string), change func(name, holder string)) error {
+	told := make(chan written, writtenAtOnce)
+	stop, err := c.j.bus.Subscribe(subjectClaims, func(data []byte, _ func([]byte)) {
+		select {
+		case told <- readWritten(data):
+		default: // the place of the next one tells that one is missing
+		}
+	})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	ticks := time.NewTicker(watchEvery)
+	defer ticks.Stop()
+	holders := map[string]string{}
+	next, err := c.since(ctx, 1, true, prefix, func(name, holder string) { holders[name] = holder })
+	maps.DeleteFunc(holders, func(_, holder string) bool { return holder == "" })
+	if err == nil {
+		all(holders)
+	}
+	early, waits := map[uint64]written{}, false // by place, behind one that is missing
+	late := time.NewTimer(watchGap)
+	defer late.Stop()
+	for read := time.Now(); err == nil; {
+		select {
+		case w := <-told:
+			early[w.revision] = w
+			for ; early[next].revision == next; next++ {
+				if strings.HasPrefix(early[next].name, prefix) {
+					change(early[next].name, early[next].holder)
+				}
+				delete(early, next)
+			}
+			if len(early) > 0 && !waits {
+				waits = true
+				late.Reset(watchGap)
+			}
+			continue
+		case <-late.C:
+		case <-ticks.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		waits = false
+		next, err = c.since(ctx, next, false, prefix, change)
+		maps.DeleteFunc(early, func(revision uint64, _ written) bool { return revision < next })
+		if time.Since(read) > watchBehind {
+			return errors.New("the names were not read for too long")
+		}
+		read = time.Now()
+	}
+	return fmt.Errorf("watching names: %w", err)
+}
+
+// since calls each for what was written of names with a prefix, from a place in the bucket on: all of it or
+// some. It returns where to go on.
+func (c *Claims) since(ctx context.Context, next uint64, all bool, prefix string, each func(name, holder string)) (uint64, error) {
+	f := &fence{j: c.j, stream: "KV_" + c.names.Bucket()}
+	subject := "$KV." + c.names.Bucket() + "."
+	for wait := c.j.replicaSilence(); ; wait = c.j.longer(wait) {
+		for more := true; more; {
+			var err error
+			ask := getRequest{Seq: next, Next: everything, Batch: batchMessages, Bytes: batchBytes}
+			next, more, err = f.batch(ctx, ask, math.MaxUint64, wait, func(m message, _ error) bool {
+				if name := nameOf(strings.TrimPrefix(m.subject, subject)); strings.HasPrefix(name, prefix) {
+					each(name, holderIn(m))
+				}
+				return true
+			})
+			if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && !all {
+				return next, nil
+			}
+			if err != nil && !errors.Is(err, errSilent) && !errors.Is(err, nats.ErrNoResponders) {
+				return next, err
+			}
+		}
+		if err := timer.Sleep(ctx, replicaPause); err != nil {
+			return next, err
+		}
+	}
+}
+
+// holderIn returns who has a name by a message of the bucket: "" after it was given back.
+func holderIn(m message) string {
+	if m.header.Get("KV-Operation") != "" || m.header.Get(jetstream.MarkerReasonHeader) != "" {
+		return ""
+	}
+	return string(m.data)
 }
 
 // changed reports whether the error says that a name has another holder than was read, or none.
@@ -163,4 +303,18 @@ func keyOf(name string) string {
 		}
 	}
 	return key.String()
+}
+
+// nameOf returns the name of a key.
+func nameOf(key string) string {
+	var name strings.Builder
+	for i := 0; i < len(key); i++ {
+		if n, err := strconv.ParseUint(key[min(i+1, len(key)):min(i+3, len(key))], 16, 8); key[i] == '=' && err == nil {
+			name.WriteByte(byte(n))
+			i += 2
+			continue
+		}
+		name.WriteByte(key[i])
+	}
+	return name.String()
 }

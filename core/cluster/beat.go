@@ -15,13 +15,12 @@ func (c *Cluster) beat(leaving bool) beat {
 	if !starting {
 		tasks = c.tasks() // there is no engine before
 	}
-	at, sum, agents := c.own.told()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seq = max(c.seq+1, c.age())
 	b := beat{
 		form: of(kindBeat), Hub: c.self, Epoch: c.s.Life.Epoch, Index: c.s.Index, Seq: c.seq, Address: c.s.Address, Since: c.since,
-		Draining: c.draining, Starting: starting, Leaving: leaving, Formed: c.formed, Agents: agents, Tasks: tasks, At: at, Digest: sum,
+		Draining: c.draining, Starting: starting, Leaving: leaving, Formed: c.formed, Agents: c.agents(), Tasks: tasks,
 	}
 	for _, r := range c.records {
 		k := knownHub{Hub: r.name, Epoch: r.epoch, Index: r.index, Heard: r.state.heard(), Silent: r.state == Gone || r.missed, Seq: r.seq(), Forgotten: r.forgotten}
@@ -55,17 +54,15 @@ func (p *publisher) send(now time.Time) (next time.Time) {
 	urgent, silent := c.beatNow, c.isDeposed()
 	c.beatNow = false
 	c.mu.Unlock()
-	p.sendDeltas()
 	if !now.Before(p.loadsAt) {
 		p.loadsAt = now.Add(loadsEvery)
-		if d, some := c.own.nextLoads(); some {
-			p.sendDelta(d)
-		}
+		p.sendLoads(c.nextLoads())
 	}
 	if urgent || !now.Before(p.beatAt) {
 		p.beatAt = now.Add(beatEvery)
 		if !silent {
 			p.publish(c.beat(false))
+			p.sendLoads(c.nextPage())
 		}
 	}
 	if p.loadsAt.Before(p.beatAt) {
@@ -74,24 +71,11 @@ func (p *publisher) send(now time.Time) (next time.Time) {
 	return p.beatAt
 }
 
-// sendDeltas sends which agents joined, changed and left.
-func (p *publisher) sendDeltas() {
-	for more := true; more; {
-		var d delta
-		var refused []error
-		d, more, refused = p.c.own.next()
-		for _, err := range refused {
-			p.c.s.Log.Error("an agent cannot be told to the other hubs", "error", err)
-		}
-		if more {
-			p.sendDelta(d)
-		}
+func (p *publisher) sendLoads(l loads, some bool) {
+	if some {
+		l.form, l.Hub, l.Epoch = of(kindLoads), p.c.self, p.c.s.Life.Epoch
+		p.publish(l)
 	}
-}
-
-func (p *publisher) sendDelta(d delta) {
-	d.Hub, d.Epoch = p.c.self, p.c.s.Life.Epoch
-	p.publish(d)
 }
 
 // publish sends a message to all. One that cannot be sent is missed by the others, as one that

@@ -89,7 +89,11 @@ func BenchmarkChangingLoads(b *testing.B) {
 	for b.Loop() {
 		for _, h := range r.hubs {
 			n++
-			h.c.SetLoad(core.AgentID(fmt.Sprintf("agent-%d", n%3333)), cluster.Load{Active: n})
+			id := core.AgentID(fmt.Sprintf("agent-%d", n%3333))
+			if h.name != "a" {
+				id += core.AgentID("-" + h.name)
+			}
+			h.c.SetLoad(id, cluster.Load{Active: n})
 		}
 	}
 	b.ReportMetric(float64(r.net.Bytes()-before)/time.Since(began).Seconds(), "B/s")

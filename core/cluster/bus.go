@@ -39,4 +39,10 @@ type Claims interface {
 
 	// Release gives a name back, if the value holds it still.
 	Release(ctx context.Context, name, value string) error
+
+	// Watch calls all with the holders of all names that begin with a prefix, and then change with each
+	// change, "" for a name that was given back. It returns when ctx ends, or if it may have missed
+	// changes. Of changes of one name that come close together it may leave out all but the last. The
+	// functions must not wait.
+	Watch(ctx context.Context, prefix string, all func(holders map[string]string), change func(name, holder string)) error
 }

@@ -56,9 +56,7 @@ type Callbacks struct {
 	HubGone func(journal.Life)
 
 	// AgentUp is called for each agent of a hub that is up, AgentDown when one has left. One
-	// that has joined again with another connection goes down and comes up. AgentChanged is
-	// also called for an agent that was said to be at two hubs and is at one now: so an engine
-	// may drop what it is told of the second hub meanwhile.
+	// that has joined again, here or there, goes down and comes up: it is at one hub at a time.
 	AgentUp      func(of journal.Life, e Entry)
 	AgentChanged func(of journal.Life, e Entry)
 	AgentDown    func(of journal.Life, id core.AgentID)
@@ -102,18 +100,26 @@ const (
 type Cluster struct {
 	s    Settings
 	self string
-	own  *own
-	// joins are the agents that are about to join.
-	joins *joins
 
 	// Each of these wakes a loop of Run.
-	publish, judge, tell, claims chan struct{}
+	publish, judge, tell chan struct{}
 	// running is closed when Run begins.
 	running chan struct{}
 
 	mu sync.Mutex
 	// records are the other hubs, by name.
 	records map[string]*record
+	roster  roster
+	// own are the ids of this hub, by id; dueLoads those of agents with another load than was told.
+	own      map[core.AgentID]*ownAgent
+	dueLoads []core.AgentID
+	loadsSeq uint64
+	loadsTo  core.AgentID // where the latest page of loads ends
+	swept    time.Time
+	// working ends with Run; saving  are the goroutines that write agents, writing bounds them.
+	working context.Context //nolint:containedctx // that of Run
+	saving  sync.WaitGroup
+	writing chan struct{}
 	// judged is when this hub has last looked at all hubs. ran is for how long it has done so: not
 	// while its process stood still. asleep is for how long the machine was suspended.
 	judged      time.Time
@@ -133,10 +139,6 @@ type Cluster struct {
 	due         []*record
 	toldDeposed bool
 	releases    []Release
-	// unclaimed are the claims to give back, returning the same by their text, and the one that
-	// is being given back.
-	unclaimed []*unclaimed
-	returning map[string]*unclaimed
 	// changed is closed and replaced when a state has changed.
 	changed chan struct{}
 }
@@ -157,8 +159,8 @@ func New(s Settings) (*Cluster, error) {
 	}
 	now := time.Now()
 	c := &Cluster{
-		s: s, self: s.Life.Hub, own: newOwn(), joins: newJoins(), records: map[string]*record{}, refused: map[string]bool{}, returning: map[string]*unclaimed{},
-		publish: make(chan struct{}, 1), judge: make(chan struct{}, 1), tell: make(chan struct{}, 1), claims: make(chan struct{}, 1),
+		s: s, self: s.Life.Hub, own: map[core.AgentID]*ownAgent{}, writing: make(chan struct{}, writers), records: map[string]*record{}, roster: newRoster(), refused: map[string]bool{},
+		publish: make(chan struct{}, 1), judge: make(chan struct{}, 1), tell: make(chan struct{}, 1),
 		running: make(chan struct{}), since: now, judged: now, changed: make(chan struct{}),
 	}
 	for _, h := range s.Known {
@@ -196,31 +198,6 @@ func (c *Cluster) record(name string, epoch uint64, index int) *record {
 // alone reports whether there is no bus.
 func (c *Cluster) alone() bool { return c.s.Bus == nil }
 
-// Put tells the others of an agent of this hub: a new one, or one that has changed.
-func (c *Cluster) Put(e Entry) {
-	if !c.alone() {
-		c.own.put(e)
-		c.joins.end(e.Card.ID, e.Connection)
-		fifo.Signal(c.publish)
-	}
-}
-
-// Remove tells the others that an agent of this hub has left.
-func (c *Cluster) Remove(id core.AgentID) {
-	if !c.alone() {
-		c.own.remove(id)
-		fifo.Signal(c.publish)
-	}
-}
-
-// SetLoad tells the others how much an agent of this hub has to do. They learn it a moment
-// later, together with other loads, and the last one of several alone.
-func (c *Cluster) SetLoad(id core.AgentID, l Load) {
-	if !c.alone() {
-		c.own.setLoad(id, l)
-	}
-}
-
 // SetDraining tells the others whether this hub takes no new work.
 func (c *Cluster) SetDraining(draining bool) {
 	c.mu.Lock()
@@ -234,11 +211,10 @@ func (c *Cluster) SetDraining(draining bool) {
 // Hubs returns all hubs, ordered by name, this one included, but for those that were forgotten.
 // A stale view is that of a hub which is cut off itself: the others may be well.
 func (c *Cluster) Hubs() (all []Hub, stale bool) {
-	_, _, agents := c.own.told()
 	tasks := c.tasks()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	me := Hub{Name: c.self, Index: c.s.Index, Epoch: c.s.Life.Epoch, State: Up, Agents: agents, Tasks: tasks, Since: c.since, Address: c.s.Address}
+	me := Hub{Name: c.self, Index: c.s.Index, Epoch: c.s.Life.Epoch, State: Up, Agents: c.agents(), Tasks: tasks, Since: c.since, Address: c.s.Address}
 	if c.draining {
 		me.State = Draining
 	}
@@ -257,7 +233,7 @@ func (c *Cluster) Missing() (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range c.records {
-		if !r.over() && !r.forgotten && !r.left() && (!r.present() || !r.part.whole) {
+		if !r.over() && !r.forgotten && !r.left() && (!r.present || !c.roster.whole) {
 			names = append(names, r.name)
 		}
 	}
@@ -300,45 +276,7 @@ func (c *Cluster) Open() (all []Hub) {
 	return all
 }
 
-// Owner returns the hub that has the tasks of an index: the one with that index or, once it is
-// gone, the one that has taken them over.
-func (c *Cluster) Owner(index int) (Hub, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if index == c.s.Index {
-		return Hub{Name: c.self, Index: index, Epoch: c.s.Life.Epoch, State: Up}, true
-	}
-	for _, r := range c.records {
-		if r.index == index {
-			return c.heir(r), true
-		}
-	}
-	return Hub{}, false
-}
-
-// heir returns who has the tasks of a hub. Callers hold mu.
-func (c *Cluster) heir(r *record) Hub {
-	for range c.records {
-		switch next := c.records[r.by.Hub]; {
-		case r.by.Hub == c.self && r.over():
-			return Hub{Name: c.self, Index: c.s.Index, Epoch: c.s.Life.Epoch, State: Up}
-		case !r.over() || next == nil:
-			return r.hub()
-		default:
-			r = next
-		}
-	}
-	return r.hub()
-}
-
-// Doubt says that a request found nobody at a hub. The Cluster then looks at once whether the
-// hub is gone, and not only when it misses its heartbeats.
-func (c *Cluster) Doubt(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.doubt(c.records[name])
-}
-
+// doubt has a hub asked at once whether it is there: a request has found no responder. Callers hold mu.
 func (c *Cluster) doubt(r *record) {
 	if r != nil && r.state.heard() && !r.pinging {
 		r.doubted = true
@@ -356,6 +294,16 @@ func (c *Cluster) alter() {
 func (c *Cluster) urge() {
 	c.beatNow = true
 	fifo.Signal(c.publish)
+}
+
+// agents returns how many agents this hub has. Callers hold mu.
+func (c *Cluster) agents() (n int) {
+	for _, a := range c.own {
+		if a.entry != nil {
+			n++
+		}
+	}
+	return n
 }
 
 func (c *Cluster) tasks() int {

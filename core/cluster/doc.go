@@ -8,14 +8,12 @@
 //	c, err := cluster.New(cluster.Settings{Life: journal.Life(), Index: index, Bus: bus, Claims: claims, Callbacks: ...})
 //	go c.Run(ctx)                                          // until ctx ends: then it has left
 //
-//	err = c.Claim(ctx, card.ID, connection, principal)     // before an agent joins; may wait
+//	err = c.Claim(ctx, entry)                              // before an agent joins; may wait
 //	c.Put(entry)                                           // it has joined, or changed
 //	c.SetLoad(card.ID, load)                               // with every task: coalesced
-//	c.Remove(card.ID); c.Unclaim(card.ID, connection, principal)
+//	c.Remove(card.ID)                                      // or Unclaim, if it has not joined
 //
 //	c.HasQuorum()                                          // may new work be taken?
-//	c.Owner(index)                                         // who has the tasks of that index now?
-//	c.Doubt(name)                                          // a request found nobody there
 //
 // All methods but Claim and Forget return at once and may be called with the engine's locks held.
 // [Callbacks] are called one at a time, from a goroutine of the Cluster that holds no lock. The
@@ -43,18 +41,17 @@
 // decides who wins. Who has taken over whom stands in the beats, so that all learn it, and a hub
 // whose own life was taken over is told so ([Callbacks.Deposed]).
 //
-// # Which agents there are
+// # Which agents there are, and where
 //
-// Each hub numbers the changes of its part of the roster and sends them as deltas; its beats have
-// the version and a digest. A hub that misses one, finds another digest, or is new asks for the
-// whole, page by page. The agents of a hub vanish with it, in one step.
+// Each agent has one entry in the store, at its id: which connection of which life has the id, and its
+// card. All hubs watch the entries ([Claims]). An entry is written on the condition of what was there,
+// so it is the claim of the id too. The agents of a hub are shown while it is there: they vanish with
+// it, in one step. What the store has of a hub and should not have, since an acknowledgement was lost,
+// is written again within a second. How much agents have to do is told on the bus, which may lose it:
+// changes at once, and page by page all that are not idle.
 //
-// # Whose an agent's id is
-//
-// The claim of an id names the life and the connection that have it. It is free once that life is
-// over and a majority knows it. An agent that comes to another hub while the old one still believes
-// in it takes the claim along if both connections are of one authenticated principal; otherwise the
-// engine of the old hub is asked, as it is for two connections of its own ([Callbacks.Release]).
-// The agent has left the old hub before Claim returns; until then the claim names the old holder
-// too, so that whoever takes it next asks that one as well.
+// An agent that comes to another hub takes its entry once the old hub has given it up: it has closed
+// its connection and has said so. It has to if both connections are of one authenticated principal;
+// else its engine is asked, as it is for two connections of its own ([Callbacks.Release]). The entries
+// of a life that is over are free. Whoever takes a life over removes them.
 package cluster

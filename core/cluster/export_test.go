@@ -1,13 +1,9 @@
 package cluster
 
-import (
-	"slices"
+import "github.com/dragoman-hub/dragoman/core/journal"
 
-	"github.com/dragoman-hub/dragoman/core/journal"
-)
-
-// Claimed reports whether a claim in the store names the connection of a life.
+// Claimed reports whether the name of an agent in the store is that of the connection of a life.
 func Claimed(text string, l journal.Life, connection uint64) bool {
-	c, err := read[claim]([]byte(text), kindClaim)
-	return err == nil && slices.ContainsFunc(append(c.Former, c.holder), func(h holder) bool { return h.life() == l && h.Connection == connection })
+	s, err := readShown(text)
+	return err == nil && s.life == l && s.Connection == connection
 }

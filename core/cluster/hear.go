@@ -22,14 +22,14 @@ func (c *Cluster) hear(data []byte, _ func([]byte)) {
 			c.refuse(v, err)
 			return
 		}
-		c.hearBeat(&b, true)
-	case kindDelta:
-		var d delta
-		if err := decodeMessage(v, &d); err != nil {
+		c.hearBeat(&b)
+	case kindLoads:
+		var l loads
+		if err := decodeMessage(v, &l); err != nil {
 			c.refuse(v, err)
 			return
 		}
-		c.hearDelta(d, len(data))
+		c.hearLoads(&l)
 	}
 }
 
@@ -52,8 +52,8 @@ func (c *Cluster) refuse(v strictjson.Value, err error) {
 	}
 }
 
-// hearBeat takes a beat. One that is the answer to a request is not in order with the deltas.
-func (c *Cluster) hearBeat(b *beat, ordered bool) {
+// hearBeat takes a beat.
+func (c *Cluster) hearBeat(b *beat) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if b.Hub == c.self {
@@ -75,21 +75,29 @@ func (c *Cluster) hearBeat(b *beat, ordered bool) {
 	c.formed = c.formed || b.Formed
 	c.doubtWith(r)
 	before := r.state
-	switch {
-	case b.Leaving:
+	if r.state = b.state(); r.state == Gone {
 		r.lose()
-	case b.Starting:
-		r.state = Starting
-	case b.Draining:
-		r.state = Draining
-	default:
-		r.state = Up
 	}
-	if r.state != Gone && r.state != Starting {
-		c.compare(r, b, ordered)
+	if !r.present && r.state != Gone && r.state != Starting {
+		r.present = true
+		c.note(r)
 	}
 	if r.state != before {
 		c.stateChanged(r)
+	}
+}
+
+// state returns the state that a hub says it is in.
+func (b *beat) state() State {
+	switch {
+	case b.Leaving:
+		return Gone
+	case b.Starting:
+		return Starting
+	case b.Draining:
+		return Draining
+	default:
+		return Up
 	}
 }
 
@@ -116,20 +124,6 @@ func (c *Cluster) hearSelf(b *beat) {
 		c.depose(journal.Life{Hub: b.Hub, Epoch: b.Epoch})
 	case b.Epoch == c.s.Life.Epoch:
 		c.echo = b.Seq
-	}
-}
-
-// compare compares what is known of a hub that is there with what its beat says. Callers hold mu.
-func (c *Cluster) compare(r *record, b *beat, ordered bool) {
-	r.lost = nil
-	if r.part == nil {
-		r.part, ordered = newPart(), true
-	}
-	if ordered {
-		r.part.compare(b.At, b.Digest)
-	}
-	if !r.part.whole {
-		fifo.Signal(c.judge)
 	}
 }
 
@@ -176,7 +170,7 @@ func (c *Cluster) taken(r *record, by journal.Life) {
 	case by.Hub == r.name: // the hub itself, in its next life
 		c.record(r.name, by.Epoch, r.index)
 		return
-	case r.over() && (!c.ended(r.by) || c.ended(by) && by.String() < r.by.String()):
+	case r.over() && (!c.hasEnded(r.by) || c.hasEnded(by) && by.String() < r.by.String()):
 		return // an heir is replaced when it has died itself
 	}
 	r.by = by
@@ -184,21 +178,14 @@ func (c *Cluster) taken(r *record, by journal.Life) {
 	c.stateChanged(r)
 }
 
-// ended reports whether a life is known to be over for good: it was taken over, or its hub has
+// hasEnded reports whether a life is known to be over for good: it was taken over, or its hub has
 // a later one. Callers hold mu.
-func (c *Cluster) ended(l journal.Life) bool {
+func (c *Cluster) hasEnded(l journal.Life) bool {
 	if l.Hub == c.self {
 		return l.Epoch < c.s.Life.Epoch || l == c.s.Life && c.isDeposed()
 	}
 	r := c.records[l.Hub]
 	return r != nil && (l.Epoch < r.epoch || l.Epoch == r.epoch && r.over())
-}
-
-// Ended reports whether a life is over for good: it was taken over, or its hub has a later one.
-func (c *Cluster) Ended(l journal.Life) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ended(l)
 }
 
 func (c *Cluster) isDeposed() bool { return c.deposed != journal.Life{} }
@@ -212,30 +199,6 @@ func (c *Cluster) depose(by journal.Life) {
 	c.s.Log.Warn("the life of this hub was taken over", "life", c.s.Life, "by", by)
 	c.alter()
 	fifo.Signal(c.tell)
-}
-
-// succeeded notes that a later life of this hub was seen.
-func (c *Cluster) succeeded(by journal.Life) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.depose(by)
-}
-
-// hearDelta takes a delta.
-func (c *Cluster) hearDelta(d delta, size int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.records[d.Hub]
-	if r == nil || r.epoch != d.Epoch || !r.present() {
-		return // its whole part is asked for when it is heard
-	}
-	if err := r.part.take(d, size); err != nil {
-		c.s.Log.Warn("a change of the roster cannot be used", "hub", d.Hub, "error", err)
-	}
-	if !r.part.whole {
-		fifo.Signal(c.judge)
-	}
-	c.note(r)
 }
 
 // stateChanged tells everybody of a new state of a hub. Callers hold mu.

@@ -63,8 +63,7 @@ const ranAtMost = 4 * judgeEvery
 
 // judgement is what a look at all hubs leads to.
 type judgement struct {
-	ping, fetch []*record
-	takeOver    []*record
+	ping, takeOver []*record
 }
 
 // judgeAll looks which hubs are silent. Callers hold mu.
@@ -83,8 +82,11 @@ func (c *Cluster) judgeAll(now time.Time) (j judgement) {
 	for _, name := range slices.Sorted(maps.Keys(c.records)) { // in an order that a simulation can repeat
 		r := c.records[name]
 		c.judgeOne(r, stale)
-		c.inherit(r)
 		c.judgeNext(r, stale, &j)
+	}
+	if now.Sub(c.swept) >= sweepEvery {
+		c.swept = now
+		c.sweep()
 	}
 	return j
 }
@@ -94,10 +96,6 @@ func (c *Cluster) judgeNext(r *record, stale bool, j *judgement) {
 	if (r.doubted || r.state == Suspect) && !r.pinging && !r.forgotten {
 		r.doubted, r.pinging = false, true
 		j.ping = append(j.ping, r)
-	}
-	if r.present() && !r.part.whole && !r.fetching {
-		r.fetching = true
-		j.fetch = append(j.fetch, r)
 	}
 	if c.orphaned(r) && !stale && !r.taking && c.s.Callbacks.TakeOver != nil {
 		r.taking = true
@@ -158,5 +156,5 @@ func (r *record) left() bool { return r.last != nil && r.last.Leaving }
 // orphaned reports whether the tasks of a hub have no owner: its life is gone, and nobody has
 // taken it over, or who has is over too, or is this hub and has not finished. Callers hold mu.
 func (c *Cluster) orphaned(r *record) bool {
-	return r.state == Gone && !r.told.up() && !r.told.leaving && (!r.over() || c.ended(r.by) || r.by == c.s.Life && !r.inherited)
+	return r.state == Gone && !r.told.up() && !r.told.leaving && (!r.over() || c.hasEnded(r.by) || r.by == c.s.Life && !r.inherited)
 }

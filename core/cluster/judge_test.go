@@ -5,7 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
@@ -70,21 +69,4 @@ func TestAProcessThatStoodStillListensBeforeItJudges(t *testing.T) {
 			t.Errorf("750 ms after the pause: got %s is %s and stale %t, want that it is given the same time as ever", all[1].Name, all[1].State, stale)
 		}
 	})
-}
-
-func TestAPartWithAnotherDigestIsReadAgain(t *testing.T) {
-	p := newPart()
-	_, it, err := newShown(Entry{Card: core.Card{ID: "x"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.take(delta{At: 1, Agents: []item{it}}, 0); err != nil {
-		t.Fatal(err)
-	}
-	if p.compare(1, p.digest); !p.whole {
-		t.Error("the same digest: got that it is not whole, want that it is")
-	}
-	if p.compare(1, p.digest+1); p.whole {
-		t.Error("another digest: got that it is whole, want that it has to be read again")
-	}
 }

@@ -43,9 +43,9 @@ func TestAHubThatIsKilledIsTakenOverByOneSurvivorWithinTwoSeconds(t *testing.T) 
 			if h.saw("x at " + a.life.String() + " down") {
 				t.Errorf("the events of %s: got %q, want the agents to vanish with their hub", h.name, h.events())
 			}
-			owner, _ := h.c.Owner(0)
-			if by := r.store.taker(a.life); owner.Life() != by {
-				t.Errorf("the owner of index 0 at %s: got %s, want %s", h.name, owner.Life(), by)
+			owner := h.owner(0)
+			if by := r.store.taker(a.life); owner != by {
+				t.Errorf("the owner of index 0 at %s: got %s, want %s", h.name, owner, by)
 			}
 		}
 		if r.store.tries != 1 {
@@ -174,12 +174,18 @@ func TestALifeThatWasAnnouncedTakesPart(t *testing.T) {
 func TestAHubThatRequestsDoNotReachIsLookedAfterAtOnce(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		a, b := r.hubs["a"], r.hubs["b"]
+		a.mustJoin("x")
+		r.untilAgreed()
 		a.kill()
 		time.Sleep(120 * time.Millisecond)
-		b.c.Doubt("a")
+		joined := make(chan error, 1)
+		go func() { joined <- b.join(t.Context(), "x", team("ben")) }() // which asks a
 		took := r.within(time.Second, "a is gone", func() bool { return b.saw(a.life.String() + " gone") })
 		if took > 500*time.Millisecond {
-			t.Errorf("gone after %v: want less than without the doubt", took)
+			t.Errorf("gone after %v: want less than without the request", took)
+		}
+		if err := <-joined; err != nil {
+			t.Errorf("joining there: got %v, want no error", err)
 		}
 	})
 }
@@ -229,7 +235,7 @@ func TestAnIsolatedHubSaysThatItsViewIsStaleAndTakesNobodyOver(t *testing.T) {
 		}
 		a.leave()
 		a = r.start("a")
-		r.until("its new life owns its index", func() bool { owner, _ := b.c.Owner(0); return owner.Life() == a.life })
+		r.until("its new life owns its index", func() bool { return b.owner(0) == a.life })
 	})
 }
 
@@ -262,7 +268,7 @@ func TestWhoTookALifeOverIsTakenOverWithWhatItHad(t *testing.T) {
 		r.within(4*time.Second, "what a had has another owner", func() bool {
 			second := r.store.taker(a.life)
 			for _, h := range r.hubs {
-				if owner, _ := h.c.Owner(0); second == first || owner.Life() != second {
+				if second == first || h.owner(0) != second {
 					return false
 				}
 			}

@@ -21,10 +21,9 @@ const (
 
 // The subjects. All hubs listen on the first; the others are requests to one hub.
 const (
-	subjectHubs = "hubs" // beats and deltas, in the order in which their hub sent them
+	subjectHubs = "hubs" // beats and loads, in the order in which their hub sent them
 
 	requestPing    = "ping"    // an empty request; the answer is a beat
-	requestRoster  = "roster"  // a rosterAsk; the answer is a rosterPage
 	requestRelease = "release" // a releaseAsk; the answer is a releaseAnswer
 )
 
@@ -42,12 +41,10 @@ type form struct {
 // The kinds of messages.
 const (
 	kindBeat          = "beat"
-	kindDelta         = "delta"
-	kindRosterAsk     = "roster_ask"
-	kindRosterPage    = "roster_page"
+	kindLoads         = "loads"
 	kindReleaseAsk    = "release_ask"
 	kindReleaseAnswer = "release_answer"
-	kindClaim         = "claim"
+	kindAgent         = "agent" // in the store
 )
 
 // beat is a heartbeat: what a hub says of itself, and of the others.
@@ -66,12 +63,9 @@ type beat struct {
 	// Leaving says that the life is over after this beat.
 	Leaving bool `json:"leaving,omitempty"`
 	// Formed says that the cluster had enough hubs once.
-	Formed bool `json:"formed,omitempty"`
-	Agents int  `json:"agents"`
-	Tasks  int  `json:"tasks"`
-	// At and Digest are the version and the digest of its part of the roster.
-	At     uint64     `json:"at"`
-	Digest digest     `json:"digest"`
+	Formed bool       `json:"formed,omitempty"`
+	Agents int        `json:"agents"`
+	Tasks  int        `json:"tasks"`
 	Known  []knownHub `json:"known,omitempty"`
 }
 
@@ -92,40 +86,19 @@ type knownHub struct {
 	Forgotten bool `json:"forgotten,omitempty"`
 }
 
-// delta is a change of a hub's part of the roster: agents that left, then agents that joined or
-// changed, then loads.
-type delta struct {
+// loads are loads of the agents of a hub. One that is lost is mended by the next pages of them.
+type loads struct {
 	form
 	Hub   string `json:"hub"`
 	Epoch uint64 `json:"epoch"`
-	// At is the version that it leads to, from the one before.
-	At     uint64         `json:"at"`
-	Gone   []core.AgentID `json:"gone,omitempty"`
-	Agents []item         `json:"agents,omitempty"`
-	Loads  []item         `json:"loads,omitempty"`
-}
-
-// rosterAsk asks for a page of a hub's part of the roster.
-type rosterAsk struct {
-	form
-	Epoch uint64 `json:"epoch"`
-	// At is the version of which more pages are wanted; After is the last agent of the one
-	// before. The first page is of the latest version.
-	At    uint64       `json:"at,omitempty"`
+	// Seq rises with each message of a life.
+	Seq   uint64                `json:"seq"`
+	Loads map[core.AgentID]Load `json:"loads,omitempty"`
+	// Whole makes it a page: the agents behind After, up to To or the last one, that it does not name are
+	// idle.
+	Whole bool         `json:"whole,omitempty"`
 	After core.AgentID `json:"after,omitempty"`
-}
-
-// rosterPage is some agents of a hub, ordered by id. All pages are of one version.
-type rosterPage struct {
-	form
-	Epoch  uint64 `json:"epoch"`
-	At     uint64 `json:"at"`
-	Digest digest `json:"digest"` // of all agents of that version
-	Agents []item `json:"agents,omitempty"`
-	// Next is the last agent of the page, if there are more.
-	Next core.AgentID `json:"next,omitempty"`
-	// Again says that the version is no longer there: begin again.
-	Again bool `json:"again,omitempty"`
+	To    core.AgentID `json:"to,omitempty"`
 }
 
 // releaseAsk asks a hub to give an agent up, which has come to another hub.
@@ -136,8 +109,8 @@ type releaseAsk struct {
 	Connection uint64       `json:"connection"`
 	// For is the principal that wants the id.
 	For core.Principal `json:"for"`
-	// Taken says that the claim is no longer that hub's.
-	Taken bool `json:"taken,omitempty"`
+	// Must says that both connections are of one principal: the hub has to give the agent up.
+	Must bool `json:"must,omitempty"`
 }
 
 // releaseAnswer says whether the agent has left.
@@ -145,24 +118,6 @@ type releaseAnswer struct {
 	form
 	Left bool `json:"left,omitempty"`
 }
-
-// claim is the value of the claim of an agent's id: whose it is.
-type claim struct {
-	form
-	holder
-	// Former are those that it was taken from, who may have the agent still.
-	Former []holder `json:"former,omitempty"`
-}
-
-// holder is a connection of an agent to a hub.
-type holder struct {
-	Hub        string         `json:"hub"`
-	Epoch      uint64         `json:"epoch"`
-	Connection uint64         `json:"connection"`
-	Principal  core.Principal `json:"principal"`
-}
-
-func (h holder) life() journal.Life { return journal.Life{Hub: h.Hub, Epoch: h.Epoch} }
 
 func of(kind string) form { return form{version, kind} }
 
@@ -210,10 +165,10 @@ func decodeMessage(v strictjson.Value, into any) error {
 	switch m := into.(type) {
 	case *beat:
 		err = m.check()
-	case *delta:
+	case *loads:
 		err = checkLife(m.Hub, m.Epoch)
-	case *claim:
-		err = m.check()
+	case *stored:
+		err = checkLife(m.Hub, m.Epoch)
 	}
 	if err != nil {
 		return fmt.Errorf("reading a message: %w", err)
@@ -233,15 +188,6 @@ func (b *beat) check() error {
 			if err := checkLife(k.By.Hub, k.By.Epoch); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-func (c *claim) check() error {
-	for _, h := range append(c.Former, c.holder) {
-		if err := checkLife(h.Hub, h.Epoch); err != nil {
-			return err
 		}
 	}
 	return nil

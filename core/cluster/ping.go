@@ -37,7 +37,7 @@ func (c *Cluster) pingOnce(ctx context.Context, hub string) error {
 	defer cancel()
 	b, err := present(ctx, c.s.Bus, hub)
 	if err == nil {
-		c.hearBeat(b, false)
+		c.hearBeat(b)
 	}
 	return err
 }

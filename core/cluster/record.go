@@ -36,13 +36,14 @@ type record struct {
 	// nobody counts the requests in a row that nobody answered.
 	nobody int
 
-	// part is its part of the roster; nil unless it is present.
-	part *part
-	// lost are the agents that it had when it was lost, until its life is taken over.
-	lost map[core.AgentID]*shown
+	// present says that its agents are in the roster.
+	present bool
+	// loads are those of its agents that are not idle, loadsSeq is the latest message with some.
+	loads    map[core.AgentID]Load
+	loadsSeq uint64
 
 	// What goroutines do for it: at most one of each kind.
-	pinging, fetching, taking bool
+	pinging, taking bool
 	// doubted asks for a ping.
 	doubted bool
 
@@ -63,23 +64,18 @@ func (r *record) seq() uint64 {
 // over reports whether the life was taken over.
 func (r *record) over() bool { return r.by != journal.Life{} }
 
-// present reports whether its agents are in the roster.
-func (r *record) present() bool { return r.part != nil }
-
 // begin makes the record that of a new life, of which nothing has been heard.
 func (r *record) begin(epoch uint64, ran time.Duration) {
 	r.epoch, r.by, r.inherited, r.forgotten, r.begun = epoch, journal.Life{}, false, false, false
-	r.state, r.last, r.misses, r.part, r.lost = Suspect, nil, nil, nil, nil
+	r.state, r.last, r.misses, r.present = Suspect, nil, nil, false
+	r.loads, r.loadsSeq = map[core.AgentID]Load{}, 0
 	r.heard, r.echo, r.missed, r.nobody = ran, 0, false, 0
 }
 
 // lose notes that the hub is gone.
 func (r *record) lose() {
 	r.state = Gone
-	if r.part != nil {
-		r.lost = r.part.agents
-	}
-	r.part, r.misses, r.echo = nil, nil, 0
+	r.present, r.misses, r.echo = false, nil, 0
 }
 
 // hub returns the record as others see it.

@@ -14,16 +14,18 @@ import (
 const releaseTimeout = 3 * time.Second
 
 // askRelease asks a hub to give an agent up.
-func (c *Cluster) askRelease(ctx context.Context, h holder, id core.AgentID, p core.Principal, taken bool) (left bool, err error) {
+func (c *Cluster) askRelease(ctx context.Context, h *shown, id core.AgentID, p core.Principal, must bool) (left bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
-	ask := releaseAsk{of(kindReleaseAsk), h.Epoch, id, h.Connection, p, taken}
-	answer, err := c.s.Bus.Request(ctx, subjectOf(h.Hub, requestRelease), encode(ask))
+	ask := releaseAsk{of(kindReleaseAsk), h.life.Epoch, id, h.Connection, core.Principal{ID: p.ID, Authenticated: p.Authenticated}, must}
+	answer, err := c.s.Bus.Request(ctx, subjectOf(h.life.Hub, requestRelease), encode(ask))
 	if err != nil {
 		if errors.Is(err, ErrNobody) {
-			c.Doubt(h.Hub)
+			c.mu.Lock()
+			c.doubt(c.records[h.life.Hub])
+			c.mu.Unlock()
 		}
-		return false, fmt.Errorf("asking the hub %s for the agent %s: %w", h.Hub, id, err)
+		return false, fmt.Errorf("asking the hub %s for the agent %s: %w", h.life.Hub, id, err)
 	}
 	said, err := read[releaseAnswer](answer, kindReleaseAnswer)
 	return said.Left, err
@@ -39,9 +41,8 @@ type Release struct {
 	Connection uint64
 	// For is who came there: an id and whether it is authenticated.
 	For core.Principal
-	// Taken says that the other hub has the claim already: the connection has to go, whatever
-	// the engine thinks.
-	Taken bool
+	// Must says that both connections are of one authenticated principal: the connection has to go.
+	Must bool
 
 	answer func(left bool)
 }
@@ -59,24 +60,18 @@ func (c *Cluster) answerRelease(data []byte, reply func([]byte)) {
 	if err != nil || reply == nil {
 		return
 	}
-	r := Release{Agent: ask.Agent, Connection: ask.Connection, For: ask.For, Taken: ask.Taken, answer: func(left bool) {
-		reply(encode(releaseAnswer{of(kindReleaseAnswer), left}))
+	answer := func(left bool) { reply(encode(releaseAnswer{of(kindReleaseAnswer), left})) }
+	r := Release{Agent: ask.Agent, Connection: ask.Connection, For: ask.For, Must: ask.Must, answer: func(left bool) {
+		answer(left && c.yield(ask.Agent, ask.Connection))
 	}}
-	joining, left := c.joins.take(ask.Agent, ask.Connection, ask.Taken)
-	switch {
-	case joining:
-		r.Answer(left)
-		return
-	case ask.Epoch != c.s.Life.Epoch:
-		r.Answer(ask.Epoch < c.s.Life.Epoch)
-		return
-	case c.s.Callbacks.Release == nil:
-		r.Answer(false)
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.releases) < maxReleases {
+	switch a := c.own[ask.Agent]; {
+	case ask.Epoch != c.s.Life.Epoch:
+		answer(ask.Epoch < c.s.Life.Epoch)
+	case c.s.Callbacks.Release == nil, a != nil && a.isJoining():
+		answer(false)
+	case len(c.releases) < maxReleases:
 		c.releases = append(c.releases, r)
 		fifo.Signal(c.tell)
 	}

@@ -247,7 +247,7 @@ func (h *testHub) release(r cluster.Release) {
 	h.mu.Lock()
 	e, has := h.own[r.Agent]
 	left := !has || e.Connection > r.Connection
-	if !left && (r.Taken || !h.keeps && !e.Principal.Authenticated) {
+	if !left && (r.Must || !h.keeps && !e.Principal.Authenticated) {
 		delete(h.own, r.Agent)
 		left = true
 		h.c.Remove(r.Agent)
@@ -263,7 +263,7 @@ func (h *testHub) join(ctx context.Context, id core.AgentID, p core.Principal) e
 	h.numbers++
 	e := cluster.Entry{Card: core.Card{ID: id, Name: string(id), Dialect: "native"}, Principal: p, Connection: h.numbers, Since: time.Now().UTC()}
 	h.mu.Unlock()
-	if err := h.c.Claim(ctx, id, e.Connection, p); err != nil {
+	if err := h.c.Claim(ctx, e); err != nil {
 		return err
 	}
 	h.mu.Lock()
@@ -291,7 +291,7 @@ func (h *testHub) part(id core.AgentID) {
 	if e, has := h.own[id]; has {
 		delete(h.own, id)
 		h.c.Remove(id)
-		h.c.Unclaim(id, e.Connection, e.Principal)
+		h.c.Unclaim(id, e.Connection)
 	}
 }
 
@@ -337,6 +337,20 @@ func (r *rig) untilAgreed() {
 		}
 	}()
 	r.until("all hubs know the same agents", func() bool { return r.disagreement() == "" })
+}
+
+// owner returns the life that has the tasks of a hub.
+func (h *testHub) owner(index int) journal.Life {
+	all, _ := h.c.Hubs()
+	for _, o := range all {
+		switch {
+		case o.Index == index && o.TakenBy != nil:
+			return *o.TakenBy
+		case o.Index == index:
+			return o.Life()
+		}
+	}
+	return journal.Life{}
 }
 
 // state returns the state of a hub as another one sees it.

@@ -106,10 +106,10 @@ func TestLoadsOfManyAgentsAreBoundedAndAllArrive(t *testing.T) {
 	})
 }
 
-func TestANewHubLearnsAllAgentsPageByPage(t *testing.T) {
+func TestANewHubLearnsAllAgents(t *testing.T) {
 	tier.Full(t, "it joins 3,000 agents")
 	inBubble(t, 3, func(t *testing.T, r *rig) {
-		r.putMany(r.hubs["a"], 3000) // about 1 MB: some pages
+		r.putMany(r.hubs["a"], 3000)
 		r.untilAgreed()
 		d := r.start("d")
 		took := r.within(2*time.Second, "d knows all", func() bool { return len(d.c.Missing()) == 0 && r.disagreement() == "" })
@@ -131,39 +131,23 @@ func TestANewHubThatAsksWhileAgentsComeAndGoIsRightInTheEnd(t *testing.T) {
 	})
 }
 
-func TestADeltaThatIsLostIsRepaired(t *testing.T) {
+func TestALoadThatIsLostIsTold(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, r *rig) {
-		a := r.hubs["a"]
+		a, b := r.hubs["a"], r.hubs["b"]
 		a.mustJoin("x")
 		r.untilAgreed()
-		r.net.CutOneWay("a", "b")
-		a.mustJoin("y")
-		a.part("x")
-		time.Sleep(20 * time.Millisecond)
-		r.net.Heal()
-		r.within(time.Second, "b knows the same again", func() bool { return r.disagreement() == "" })
-	})
-}
-
-func TestAnAgentThatIsToldToBeAtAnotherHubBeforeItHasLeftIsToldAgain(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, r *rig) {
-		a, b, c := r.hubs["a"], r.hubs["b"], r.hubs["c"]
-		b.mustJoin("x")
-		r.untilAgreed()
-		r.net.CutOneWay("b", "a")
-		b.part("x")
-		c.mustJoin("x")
-		r.until("a knows it at c", func() bool { return a.saw("x at c/1 up") })
-		r.net.Heal()
-		r.untilAgreed()
-		const want = "x at c/1 up, x at b/1 down, x at c/1 changed"
-		if got := strings.Join(a.events(), ", "); !strings.HasSuffix(got, want) {
-			t.Errorf("got %s, want that it ends with %s", got, want)
+		for _, n := range []int{1, 0} {
+			r.net.CutOneWay("a", "b")
+			a.c.SetLoad("x", cluster.Load{Active: n})
+			time.Sleep(200 * time.Millisecond)
+			r.net.Heal()
+			r.within(300*time.Millisecond, "b knows the load", func() bool { return b.knows()["a/1 x"].Load.Active == n })
 		}
 	})
 }
 
-func TestAnAgentThatIsAtAnotherHubWhenItsHubIsGoneIsToldAgain(t *testing.T) {
+// An agent is at one hub at a time for each hub, whatever that hears of the others.
+func TestAnAgentThatMovesLeavesOneHubBeforeItIsAtTheOther(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		a, b, c := r.hubs["a"], r.hubs["b"], r.hubs["c"]
 		b.mustJoin("x")
@@ -172,22 +156,10 @@ func TestAnAgentThatIsAtAnotherHubWhenItsHubIsGoneIsToldAgain(t *testing.T) {
 		b.part("x")
 		c.mustJoin("x")
 		r.until("a knows it at c", func() bool { return a.saw("x at c/1 up") })
-		b.kill()
-		r.net.Heal()
-		const want = "b/1 gone, x at c/1 changed"
-		r.until("a is told that b is gone, and of x", func() bool { return strings.Contains(strings.Join(a.events(), ", "), want) })
-	})
-}
-
-func TestALostDeltaIsRepairedByTheNextOneToo(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, r *rig) {
-		a := r.hubs["a"]
-		r.net.CutOneWay("a", "b")
-		a.mustJoin("y")
-		time.Sleep(2 * time.Millisecond)
-		r.net.Heal()
-		a.mustJoin("z")
-		r.within(100*time.Millisecond, "b knows both", func() bool { return r.disagreement() == "" })
+		const want = "x at b/1 down, x at c/1 up"
+		if got := strings.Join(a.events(), ", "); !strings.HasSuffix(got, want) {
+			t.Errorf("got %s, want that it ends with %s", got, want)
+		}
 	})
 }
 
@@ -258,10 +230,13 @@ func TestAtRestTenThousandAgentsTakeFewBytes(t *testing.T) {
 	})
 }
 
-// putMany connects agents without claims.
+// putMany connects agents that no other hub has.
 func (r *rig) putMany(h *testHub, n int) {
 	for i := range n {
 		id := core.AgentID(fmt.Sprintf("agent-%d", i))
+		if h.name != "a" {
+			id += core.AgentID("-" + h.name)
+		}
 		e := cluster.Entry{
 			Card: core.Card{
 				ID: id, Name: "Agent number " + fmt.Sprint(i), Dialect: "parallax", Capabilities: []string{"code.review", "code.write"},

@@ -20,13 +20,14 @@ func (c *Cluster) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.start()
 	working, cancel := context.WithCancel(ctx)
+	c.start(working)
 	var all sync.WaitGroup
 	defer all.Wait()
+	defer c.saving.Wait()
 	defer cancel()
 	all.Go(func() { c.tellAll(working) })
-	all.Go(func() { c.giveBack(working) })
+	all.Go(func() { c.watch(working) })
 	all.Go(func() { c.judgeAlways(working) })
 	p := publisher{c: c}
 	for timer := time.NewTimer(0); ; {
@@ -35,7 +36,6 @@ func (c *Cluster) Run(ctx context.Context) error {
 		case <-c.publish:
 		case <-ctx.Done():
 			timer.Stop()
-			p.sendDeltas()
 			p.publish(c.beat(true))
 			c.leave()
 			return nil
@@ -78,13 +78,16 @@ func (c *Cluster) Announce(ctx context.Context) error {
 }
 
 // start begins to listen, once the bus is there.
-func (c *Cluster) start() {
+func (c *Cluster) start(working context.Context) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.starting = false
 	close(c.running)
-	c.judged = now
+	c.judged, c.working = now, working
+	for id, a := range c.own {
+		c.save(id, a)
+	}
 }
 
 // leave ends what waits for the cluster.
@@ -106,7 +109,6 @@ func (c *Cluster) listen() (stop func(), err error) {
 	for subject, handle := range map[string]func([]byte, func([]byte)){
 		subjectHubs:                       c.hear,
 		subjectOf(c.self, requestPing):    c.answerPing,
-		subjectOf(c.self, requestRoster):  c.answerRoster,
 		subjectOf(c.self, requestRelease): c.answerRelease,
 	} {
 		s, err := c.s.Bus.Subscribe(subject, handle)
@@ -137,9 +139,6 @@ func (c *Cluster) judgeAlways(ctx context.Context) {
 		c.mu.Unlock()
 		for _, r := range j.ping {
 			all.Go(func() { c.ping(ctx, r) })
-		}
-		for _, life := range j.fetch {
-			all.Go(func() { c.fetch(ctx, life) })
 		}
 		for _, r := range j.takeOver {
 			all.Go(func() { c.takeOver(ctx, r) })

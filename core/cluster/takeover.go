@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"hash/fnv"
-	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -83,44 +82,5 @@ func (c *Cluster) settle(r *record, of, by journal.Life) {
 		c.s.Log.Info("a life was taken over", "life", of, "by", by)
 		r.inherited = by == c.s.Life
 		c.taken(r, by)
-	}
-}
-
-// settled reports whether a life is over and a majority knows it, so that the hub itself will
-// learn it whoever dies now.
-func (c *Cluster) settled(l journal.Life) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.isSettled(l)
-}
-
-func (c *Cluster) isSettled(l journal.Life) bool {
-	if !c.ended(l) {
-		return false
-	}
-	n := 1
-	for _, r := range c.records {
-		if c.supports(r) && (r.name == l.Hub || r.last.knowsEnd(l)) {
-			n++
-		}
-	}
-	return n >= c.majority()
-}
-
-// knowsEnd reports whether the hub of the beat knows that a life is over.
-func (b *beat) knowsEnd(l journal.Life) bool {
-	return slices.ContainsFunc(b.Known, func(k knownHub) bool {
-		return k.Hub == l.Hub && (k.Epoch > l.Epoch || k.Epoch == l.Epoch && k.By != nil)
-	})
-}
-
-// inherit gives the claims of a life back once it is settled that it is over, if this hub has
-// taken it over. Callers hold mu.
-func (c *Cluster) inherit(r *record) {
-	if of := r.life(); r.lost != nil && r.over() && c.isSettled(of) {
-		if r.by == c.s.Life {
-			c.giveUpAgents(of, r.lost)
-		}
-		r.lost = nil
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
@@ -12,9 +11,8 @@ import (
 // told is what the engine knows of a hub. The engine is told the difference to what there is
 // now, so that a slow one costs no memory.
 type told struct {
-	life   journal.Life // zero if it is not up
-	hub    Hub
-	agents map[core.AgentID]*shown
+	life journal.Life // zero if it is not up
+	hub  Hub
 	// leaving says that the engine is being told that it is gone.
 	leaving bool
 	// of was taken over by that life.
@@ -23,7 +21,7 @@ type told struct {
 
 func (t *told) up() bool { return t.life != journal.Life{} }
 
-// someAgents is how many agents of a hub the engine is told of before the next hub is looked at.
+// someAgents is how many agents the engine is told of before hubs are looked at again.
 const someAgents = 256
 
 // untold returns the calls of the engine that are due, some at a time. Callers make them all,
@@ -41,16 +39,12 @@ func (c *Cluster) untold() (calls []func()) {
 			calls = append(calls, func() { c.s.Callbacks.Deposed(by) })
 		}
 	}
-	if len(c.due) == 0 {
-		return calls
+	for _, r := range c.due {
+		r.due = false
+		calls = append(calls, c.untoldOf(r)...)
 	}
-	r := c.due[0]
-	c.due, r.due = c.due[1:], false
-	calls = append(calls, c.untoldOf(r)...)
-	if r.present() && len(r.part.news) > 0 {
-		c.note(r)
-	}
-	if len(c.due) > 0 {
+	c.due = nil
+	if calls = append(calls, c.untoldAgents()...); len(c.roster.news) > 0 {
 		fifo.Signal(c.tell)
 	}
 	return calls
@@ -59,7 +53,7 @@ func (c *Cluster) untold() (calls []func()) {
 // untoldOf returns the calls that are due for a hub. Callers hold mu.
 func (c *Cluster) untoldOf(r *record) (calls []func()) {
 	to, t := &c.s.Callbacks, &r.told
-	if life, gone := t.life, t.agents; t.up() && (life != r.life() || !r.present()) {
+	if life := t.life; t.up() && (life != r.life() || !r.present) {
 		*t = told{of: t.of, by: t.by}
 		t.leaving = true
 		calls = append(calls, func() {
@@ -69,71 +63,71 @@ func (c *Cluster) untoldOf(r *record) (calls []func()) {
 			c.mu.Unlock()
 			fifo.Signal(c.judge) // which may take it over now
 		})
-		for _, id := range slices.Sorted(maps.Keys(gone)) {
-			calls = append(calls, c.elsewhere(id)...)
-		}
+		c.forgetAgents(life)
 	}
 	if of, by := r.life(), r.by; r.over() && (t.of != of || t.by != by) {
 		t.of, t.by = of, by
 		calls = append(calls, func() { give2(to.TakenOver, of, by) })
 	}
-	if !r.present() {
+	if !r.present {
 		return calls
 	}
 	switch h := r.hub(); {
 	case !t.up():
-		t.life, t.hub, t.agents = r.life(), h, map[core.AgentID]*shown{}
+		t.life, t.hub = r.life(), h
 		calls = append(calls, func() { give(to.HubUp, h) })
-		for id := range r.part.agents {
-			r.part.note(id)
-		}
+		c.noteAgents(t.life)
 	case h.State != t.hub.State || h.Address != t.hub.Address:
 		t.hub = h
 		calls = append(calls, func() { give(to.HubChanged, h) })
 	}
-	return append(calls, c.untoldAgents(r)...)
-}
-
-// untoldAgents returns the calls for some of the agents of a hub that have news. Callers hold mu.
-func (c *Cluster) untoldAgents(r *record) (calls []func()) {
-	to, p, t, life := &c.s.Callbacks, r.part, &r.told, r.life()
-	n := min(someAgents, len(p.news))
-	for _, id := range p.news[:n] {
-		delete(p.due, id)
-		was, is := t.agents[id], p.agents[id]
-		if was != nil && (is == nil || is.Connection != was.Connection) {
-			calls = append(calls, func() { give2(to.AgentDown, life, id) })
-			delete(t.agents, id)
-			was = nil
-		}
-		if is == nil {
-			calls = append(calls, c.elsewhere(id)...)
-			continue
-		}
-		t.agents[id] = is
-		switch {
-		case was == nil:
-			calls = append(calls, func() { give2(to.AgentUp, life, is.Entry) })
-		case was != is:
-			calls = append(calls, func() { give2(to.AgentChanged, life, is.Entry) })
-		}
-	}
-	if p.news = p.news[n:]; len(p.news) == 0 {
-		p.news = nil
-	}
 	return calls
 }
 
-// elsewhere returns the calls that tell the engine again of an agent that has left a hub and is at
-// another one: an agent that moves may be told to be there before it is told to have left, and an id
-// belongs to one agent. Callers hold mu.
-func (c *Cluster) elsewhere(id core.AgentID) (calls []func()) {
-	for _, name := range slices.Sorted(maps.Keys(c.records)) {
-		t := &c.records[name].told
-		if is := t.agents[id]; is != nil {
-			life := t.life
-			calls = append(calls, func() { give2(c.s.Callbacks.AgentChanged, life, is.Entry) })
+// forgetAgents notes that the agents of a life are gone with it. Callers hold mu.
+func (c *Cluster) forgetAgents(l journal.Life) {
+	for id, s := range c.roster.told {
+		if s.life == l {
+			delete(c.roster.told, id)
 		}
+	}
+}
+
+// noteAgents says that the engine has to be told of the agents of a life. Callers hold mu.
+func (c *Cluster) noteAgents(l journal.Life) {
+	for _, id := range slices.Sorted(maps.Keys(c.roster.agents)) {
+		if c.roster.agents[id].life == l {
+			c.noteAgent(id)
+		}
+	}
+}
+
+// untoldAgents returns the calls for some of the agents that have news. Callers hold mu.
+func (c *Cluster) untoldAgents() (calls []func()) {
+	to, ro := &c.s.Callbacks, &c.roster
+	n := min(someAgents, len(ro.news))
+	for _, id := range ro.news[:n] {
+		delete(ro.due, id)
+		was, is := ro.told[id], c.visible(id)
+		if was != nil && (is == nil || is.life != was.life || is.Connection != was.Connection) {
+			from := was.life
+			calls = append(calls, func() { give2(to.AgentDown, from, id) })
+			delete(ro.told, id)
+			was = nil
+		}
+		if is == nil {
+			continue
+		}
+		ro.told[id] = is
+		switch {
+		case was == nil:
+			calls = append(calls, func() { give2(to.AgentUp, is.life, is.Entry) })
+		case was != is:
+			calls = append(calls, func() { give2(to.AgentChanged, is.life, is.Entry) })
+		}
+	}
+	if ro.news = ro.news[n:]; len(ro.news) == 0 {
+		ro.news = nil
 	}
 	return calls
 }

@@ -130,6 +130,13 @@ func TestAPausedHubGetsWhatWasSentMeanwhile(t *testing.T) {
 	})
 }
 
+func TestClaimsAreWatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		claims := coretest.NewClaims(nil)
+		coretest.CheckWatch(t, claims.Of("a"), claims.Of("b"))
+	})
+}
+
 func TestOneOfTwoGetsAClaimAndAMinorityWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := coretest.NewNetwork(1)

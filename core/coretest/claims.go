@@ -3,6 +3,8 @@ package coretest
 import (
 	"context"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,10 +22,25 @@ type Claims struct {
 	mu      sync.Mutex
 	holders map[string]string
 	stalled bool
+	// changes are the names that have changed, in order.
+	changes []string
+	changed chan struct{} // closed and replaced at each change
 }
 
 // NewClaims returns the claims of a network; with nil nobody ever waits.
-func NewClaims(n *Network) *Claims { return &Claims{net: n, holders: map[string]string{}} }
+func NewClaims(n *Network) *Claims {
+	return &Claims{net: n, holders: map[string]string{}, changed: make(chan struct{})}
+}
+
+// set sets the holder of a name, or removes it with "". Callers hold mu.
+func (c *Claims) set(name, value string) {
+	if c.holders[name] = value; value == "" {
+		delete(c.holders, name)
+	}
+	c.changes = append(c.changes, name)
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
 
 // Stall makes everybody wait, as a store without a leader does, or no longer.
 func (c *Claims) Stall(stalled bool) {
@@ -63,7 +80,7 @@ func (c *claimsOf) Claim(ctx context.Context, name, value string, yields func(st
 		now, still := c.holders[name]
 		swap := now == holder && still == held
 		if swap {
-			c.holders[name] = value
+			c.set(name, value)
 		}
 		c.mu.Unlock()
 		if swap {
@@ -90,9 +107,43 @@ func (c *claimsOf) Release(ctx context.Context, name, value string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.holders[name] == value {
-		delete(c.holders, name)
+		c.set(name, "")
 	}
 	return nil
+}
+
+// Watch implements [cluster.Claims].
+func (c *claimsOf) Watch(ctx context.Context, prefix string, all func(map[string]string), change func(name, holder string)) error {
+	seen := -1
+	for {
+		if err := c.reach(ctx); err != nil {
+			return err
+		}
+		c.mu.Lock()
+		changed, next, now := c.changed, len(c.changes), map[string]string{}
+		if seen < 0 {
+			maps.Copy(now, c.holders)
+		} else {
+			for _, name := range c.changes[seen:] {
+				now[name] = c.holders[name]
+			}
+		}
+		c.mu.Unlock()
+		maps.DeleteFunc(now, func(name, _ string) bool { return !strings.HasPrefix(name, prefix) })
+		if seen < 0 {
+			all(now)
+		} else {
+			for _, name := range slices.Sorted(maps.Keys(now)) {
+				change(name, now[name])
+			}
+		}
+		seen = next
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // reach waits until the store works for the hub.

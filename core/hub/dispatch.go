@@ -18,7 +18,7 @@ func (h *Hub) makeAgent(s *Session, card core.Card, opts JoinOptions) error {
 	if e, ok := h.roster.Get(card.ID); ok && e.Hub != "" {
 		h.roster.Remove(card.ID) // it has left that hub, which has not said so yet
 	}
-	limited := h.limitConcurrency(s, card)
+	limited := h.limitConcurrency(s, card, s.opts.Concurrent)
 	if err := h.roster.Add(limited, s.member(), opts.OnlyByID); err != nil {
 		s.id, s.opts = "", before
 		return err
@@ -37,7 +37,7 @@ func (h *Hub) makeAgent(s *Session, card core.Card, opts JoinOptions) error {
 }
 
 func (h *Hub) replaceCard(s *Session, card core.Card) {
-	limited := h.limitConcurrency(s, card)
+	limited := h.limitConcurrency(s, card, s.opts.Concurrent)
 	h.roster.SetCard(limited, s.opts.OnlyByID)
 	h.announce(s, card, limited)
 	h.dispatch(s)
@@ -68,11 +68,11 @@ func (h *Hub) announceEverywhere(s *Session) {
 
 // limitConcurrency returns the card with as many concurrent tasks as the settings of the
 // agent allow.
-func (h *Hub) limitConcurrency(s *Session, card core.Card) core.Card {
-	limit := h.settings.of(s.id, s.identity.Dialect).MaxConcurrent
+func (h *Hub) limitConcurrency(s *Session, card core.Card, usual int) core.Card {
+	limit := h.settings.of(card.ID, s.identity.Dialect).MaxConcurrent
 	switch {
 	case card.MaxConcurrent < 1:
-		card.MaxConcurrent = cmp.Or(limit, s.opts.Concurrent)
+		card.MaxConcurrent = cmp.Or(limit, usual)
 	case limit > 0:
 		card.MaxConcurrent = min(limit, card.MaxConcurrent)
 	}
@@ -86,7 +86,7 @@ func (h *Hub) applySettings(s *Session, reason string) {
 	declared.MaxConcurrent = s.declared
 	s.inbox.push(Batch{SettingsChanged: &SettingsChange{
 		AgentSettings: h.settings.of(s.id, s.identity.Dialect),
-		Concurrent:    h.limitConcurrency(s, declared).MaxConcurrent, Reason: reason,
+		Concurrent:    h.limitConcurrency(s, declared, s.opts.Concurrent).MaxConcurrent, Reason: reason,
 	}})
 	h.replaceCard(s, declared)
 }

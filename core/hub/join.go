@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
 // Join makes the session an agent: at once or, with [JoinOptions.OnlyByID], when it gets a
@@ -33,7 +34,7 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 		return s.enter(card, opts)
 	}
 	if h.remote != nil {
-		if err := h.remote.Join(h.ctx, card.ID, s.number, s.identity.Principal); err != nil {
+		if err := h.remote.Join(h.ctx, s.entryOf(card, opts), s.number, s.identity.Principal); err != nil {
 			return err
 		}
 	}
@@ -46,6 +47,17 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 		h.remote.Agent(card.ID, s.number, s.identity.Principal, nil)
 	}
 	return err
+}
+
+// entryOf returns an agent that is about to join as the roster will have it.
+func (s *Session) entryOf(card core.Card, opts JoinOptions) roster.Entry {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	e := roster.Entry{Card: s.hub.limitConcurrency(s, card, opts.Concurrent), Since: time.Now()}
+	if opts.Starting {
+		e.Child = &core.Child{State: core.ChildStarting}
+	}
+	return e
 }
 
 // isAgent reports whether the session is the agent with that id everywhere.

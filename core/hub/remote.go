@@ -23,9 +23,9 @@ type Remote interface {
 	// Ready returns why nothing new may be taken now, nil if it may.
 	Ready() error
 
-	// Join makes the id of an agent that of a connection everywhere. It waits, without the lock, and returns a conflict
-	// Fault if somebody else keeps the id.
-	Join(ctx context.Context, id core.AgentID, number uint64, by core.Principal) error
+	// Join makes the id of an agent that is about to join that of a connection everywhere. It waits, without the lock, and
+	// returns a conflict Fault if another connection keeps the id.
+	Join(ctx context.Context, e roster.Entry, number uint64, by core.Principal) error
 	// Agent says that an agent of a connection has joined or changed; with nil, that it has left or will not join.
 	Agent(id core.AgentID, number uint64, by core.Principal, e *roster.Entry)
 
@@ -266,9 +266,9 @@ func (p Port) AgentSeen(e roster.Entry) {
 }
 
 // GiveUp closes the connection of an agent that has come to another engine for a principal, if it has to give its id up
-// there: always if that was taken from it already. It reports whether the agent has left; a connection with a higher
+// there: always if it must. It reports whether the agent has left; a connection with a higher
 // number is another one. It waits, without the lock, for the older connection as [Session.Take] does; said is false if ctx ends before.
-func (p Port) GiveUp(ctx context.Context, id core.AgentID, number uint64, by core.Principal, taken bool) (left, said bool) {
+func (p Port) GiveUp(ctx context.Context, id core.AgentID, number uint64, by core.Principal, must bool) (left, said bool) {
 	h := p.h
 	h.mu.Lock()
 	s := sessionOf(h.roster.Member(id))
@@ -278,7 +278,7 @@ func (p Port) GiveUp(ctx context.Context, id core.AgentID, number uint64, by cor
 	}
 	gone := s.left
 	h.mu.Unlock()
-	if !taken {
+	if !must {
 		if keeps, err := h.yields(ctx, s, by); err != nil || keeps {
 			return false, true
 		}

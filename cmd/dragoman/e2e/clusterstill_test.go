@@ -9,6 +9,8 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 )
 
 // Each of three hubs leads the stream of another one. While one stands still, that other one stores
@@ -40,6 +42,24 @@ func TestAHubThatStandsStillDelaysNobodyForLong(t *testing.T) {
 	if median := took[tries/2]; median >= most {
 		t.Errorf("while %s stands still: got answers after %s, which is %s in the median, want less than %s", all[2].name, took, median, most)
 	}
+}
+
+// Up to 2.5 s in which a hub stands still cost nothing but time: its life goes on, and so do the others.
+func TestAHubThatStandsStillForAMomentIsNotTakenOver(t *testing.T) {
+	tier.Full(t, "a hub stands still for seconds")
+	all := startCluster(t, 3)
+	var before []cluster.Hub
+	all[0].untilHubs("the hubs are known", func(hubs []cluster.Hub) bool { before = hubs; return len(hubs) == 3 })
+	for i := range 6 {
+		still := all[i%3]
+		still.stop()
+		time.Sleep(2500 * time.Millisecond)
+		still.cont()
+		all.untilAllUp()
+	}
+	all[0].untilHubs("all hubs are up in the lives that they had", func(hubs []cluster.Hub) bool {
+		return slices.EqualFunc(before, hubs, func(a, b cluster.Hub) bool { return a.Life() == b.Life() && b.State == cluster.Up })
+	})
 }
 
 // answersWhile returns how long it takes until hubs have asked agents of their own while another hub

@@ -14,13 +14,13 @@ import (
 const claimTime = 10 * time.Second
 
 // Join implements [hub.Remote].
-func (r *Hubs) Join(ctx context.Context, id core.AgentID, number uint64, by core.Principal) error {
+func (r *Hubs) Join(ctx context.Context, e roster.Entry, number uint64, by core.Principal) error {
 	if r.cluster == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, claimTime)
 	defer cancel()
-	return r.cluster.Claim(ctx, id, number, by)
+	return r.cluster.Claim(ctx, entryOf(&e, number, by))
 }
 
 // Agent implements [hub.Remote].
@@ -28,13 +28,14 @@ func (r *Hubs) Agent(id core.AgentID, number uint64, by core.Principal, e *roste
 	switch {
 	case r.cluster == nil:
 	case e == nil:
-		r.cluster.Remove(id)
-		r.cluster.Unclaim(id, number, by)
+		r.cluster.Unclaim(id, number)
 	default:
-		r.cluster.Put(cluster.Entry{
-			Card: e.Card, Principal: by, Connection: number, Since: e.Since, OnlyByID: e.OnlyByID, Child: e.Child, Load: loadOf(e),
-		})
+		r.cluster.Put(entryOf(e, number, by))
 	}
+}
+
+func entryOf(e *roster.Entry, number uint64, by core.Principal) cluster.Entry {
+	return cluster.Entry{Card: e.Card, Principal: by, Connection: number, Since: e.Since, OnlyByID: e.OnlyByID, Child: e.Child, Load: loadOf(e)}
 }
 
 func loadOf(e *roster.Entry) cluster.Load {
@@ -44,7 +45,7 @@ func loadOf(e *roster.Entry) cluster.Load {
 // Release closes the connection of an agent that has come to another hub, if it has to give its
 // id up there, and answers.
 func (r *Hubs) Release(ctx context.Context, q cluster.Release) {
-	if left, said := r.GiveUp(ctx, q.Agent, q.Connection, q.For, q.Taken); said {
+	if left, said := r.GiveUp(ctx, q.Agent, q.Connection, q.For, q.Must); said {
 		q.Answer(left)
 	}
 }
