@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
-	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/cluster/remote"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 )
 
 func TestKeysAreWrittenOnceAtARevision(t *testing.T) {
