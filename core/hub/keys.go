@@ -38,7 +38,7 @@ type Requests interface {
 	// Begin begins a request with a key, a name that its mark has, unless one was acted on before: then it returns the
 	// task of that. It waits for what may be acting on the same one, and returns a Fault that wraps ErrOtherContent for
 	// another request with the key. note, which does not wait, notes the task of the request, "" for none, and calls
-	// noted then. It is called once, also after an error.
+	// noted then, unless the hub stops before. It is called once, also after an error.
 	Begin(ctx context.Context, key, mark string) (before core.TaskID, note func(id core.TaskID, noted func()), err error)
 }
 
@@ -125,6 +125,8 @@ func (k *Keys) begin(ctx context.Context, key digest) error {
 		case <-busy:
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-k.hub.ctx.Done(): // what acts on it may never be noted
+			return ErrStopping
 		}
 	}
 }

@@ -65,8 +65,9 @@ func (r *Hubs) Begin(ctx context.Context, key, mark string) (before core.TaskID,
 			next.Mark = mark
 		}
 		r.Go(func(ctx context.Context) { // should this hub die before, the journal tells
-			defer noted()
-			r.replaceKey(ctx, e, next)
+			if r.replaceKey(ctx, e, next) {
+				noted()
+			}
 		})
 	}, err
 }
@@ -130,22 +131,22 @@ func (r *Hubs) taskOf(ctx context.Context, c claim) (core.TaskID, error) {
 	return r.openedFor(ctx, c)
 }
 
-// replaceKey replaces an entry, unless another hub has.
-func (r *Hubs) replaceKey(ctx context.Context, e entry, c claim) {
+// replaceKey replaces an entry, unless another hub has. It reports false if ctx ends before.
+func (r *Hubs) replaceKey(ctx context.Context, e entry, c claim) bool {
 	for {
 		next, err := r.keys.Write(ctx, e.name, c.text(), e.revision)
 		if err == nil && next != 0 {
-			return
+			return true
 		}
 		text, revision, err := r.keys.Read(ctx, e.name)
 		switch {
 		case err == nil && text == e.text: // it was written and not acknowledged
 			e.revision = revision
 		case err == nil && (revision > e.revision || revision == 0 && e.revision > 0): // another hub has, or its time is over
-			return
+			return true
 		}
 		if timer.Sleep(ctx, settleAgain) != nil {
-			return
+			return false
 		}
 	}
 }
