@@ -47,6 +47,7 @@ var (
 		"core/recorder",
 		"core/redact",
 		"core/roster",
+		"core/rpc",
 		"core/task",
 		"core/thread",
 		"core/tool",
@@ -56,7 +57,7 @@ var (
 	}, leaves...)
 	// session is what a dialect needs of the engine.
 	session = append([]string{
-		"core", "core/agent", "core/frame", "core/host", "core/hub", "core/link", "core/pack", "core/question", "core/roster", "core/task", "core/tool", "core/topic", "core/webhook",
+		"core", "core/agent", "core/frame", "core/host", "core/hub", "core/link", "core/pack", "core/question", "core/roster", "core/rpc", "core/task", "core/tool", "core/topic", "core/webhook",
 	}, leaves...)
 	// testing libraries, for tests and for what only tests import.
 	proving = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid"}
@@ -75,6 +76,12 @@ var table = []row{
 		},
 		own: append([]string{"core"}, leaves...),
 	},
+	{from: []string{"core/rpc"}, own: append([]string{"core", "core/link"}, leaves...)},
+	// What is different for a hub of a cluster. The engine knows it as hub.Remote alone.
+	{
+		from: []string{"core/cluster/remote"},
+		own:  append([]string{"core", "core/cluster", "core/hub", "core/journal", "core/redact", "core/roster", "core/rpc", "core/task", "core/thread"}, leaves...),
+	},
 	{from: []string{"core/link"}, own: append([]string{"core", "core/frame"}, leaves...)},
 	{from: []string{"core/audit"}, own: append([]string{"core", "core/journal", "core/policy"}, leaves...)},
 	{from: []string{"core/cluster"}, own: append([]string{"core", "core/journal"}, leaves...)},
@@ -87,7 +94,7 @@ var table = []row{
 	{from: []string{"core/quota"}, own: append([]string{"core"}, leaves...), lib: []string{"golang.org/x/time/rate"}},
 	{from: []string{"core/recorder"}, own: append([]string{"core", "core/journal", "core/policy", "core/quota", "core/redact", "core/task", "core/usage"}, leaves...)},
 	{from: []string{"core/hub"}, own: engine},
-	{from: []string{"core/coretest/..."}, own: append([]string{"core/host"}, engine...), lib: append([]string{"github.com/rogpeppe/go-internal", "google.golang.org/protobuf"}, proving...)},
+	{from: []string{"core/coretest/..."}, own: append([]string{"core/host", "core/cluster/remote"}, engine...), lib: append([]string{"github.com/rogpeppe/go-internal", "google.golang.org/protobuf"}, proving...)},
 
 	{
 		from: []string{"transports/grpcserver/..."},
@@ -116,7 +123,7 @@ var table = []row{
 	},
 
 	// What hubs of a cluster say to each other. Its tests run whole hubs over the bus.
-	{from: []string{"adapters/peer"}, own: append([]string{"core/cluster", "core/journal", "transports/bus"}, session...)},
+	{from: []string{"adapters/peer"}, own: append([]string{"core/cluster", "core/cluster/remote", "core/journal", "transports/bus"}, session...)},
 
 	// What the hub exports of its tasks.
 	{

@@ -30,6 +30,8 @@ var readers = map[string]struct {
 	"adapters/pi/conversation":   {4, "entries of a session file, which were read"},
 	"adapters/pi/render":         {1, "messages of a conversation, on their way out"},
 	"adapters/pi/sessionfile":    {2, "lines of a session file, which were read"},
+	"core/cluster/remote":        {1, "what another hub of the cluster has written"},
+	"core/rpc":                   {2, "what another hub of the cluster has written"},
 	"core":                       {3, "the JSON form of the vocabulary"},
 	"core/hub":                   {4, "what a session says that does not read strictly, and what another hub of the cluster has written"},
 	"core/jsonrpc":               {1, "the ends of a message that is too large"},

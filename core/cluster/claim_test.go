@@ -91,22 +91,6 @@ func TestTheOldHubIsAskedAboutAnAgentThatProvedNothing(t *testing.T) {
 	})
 }
 
-func TestAClaimThatWasNotGivenBackIsDisclaimed(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, r *rig) {
-		a, b := r.hubs["a"], r.hubs["b"]
-		if err := a.join(t.Context(), "x", team("ann")); err != nil {
-			t.Fatal(err)
-		}
-		a.mu.Lock()
-		delete(a.own, "x")
-		a.mu.Unlock()
-		a.c.Remove("x")
-		if err := b.join(t.Context(), "x", team("ben")); err != nil {
-			t.Errorf("an id that nobody has: got %v, want no error", err)
-		}
-	})
-}
-
 func TestOfTwoAgentsThatClaimOneIDOneGetsIt(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		errs := make(chan error, 3)

@@ -11,7 +11,7 @@
 //	err = c.Claim(ctx, entry)                              // before an agent joins; may wait
 //	c.Put(entry)                                           // it has joined, or changed
 //	c.SetLoad(card.ID, load)                               // with every task: coalesced
-//	c.Remove(card.ID)                                      // or Unclaim, if it has not joined
+//	c.Unclaim(card.ID, entry.Connection)                   // it has left
 //
 //	c.HasQuorum()                                          // may new work be taken?
 //

@@ -105,19 +105,8 @@ func (c *Cluster) Put(e Entry) {
 	c.save(e.Card.ID, a)
 }
 
-// Remove tells the others that an agent of this hub has left. Its id is free, unless another connection
-// of this hub has claimed it.
-func (c *Cluster) Remove(id core.AgentID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if a := c.own[id]; a != nil && a.entry != nil {
-		a.drop(a.entry.Connection)
-		c.save(id, a)
-	}
-}
-
-// Unclaim takes the id of an agent from a connection, in the background. It is free once no connection
-// of this hub has it.
+// Unclaim takes the id of an agent from a connection, which has left or has not joined, and tells the
+// others in the background. The id is free once no connection of this hub has it.
 func (c *Cluster) Unclaim(id core.AgentID, connection uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

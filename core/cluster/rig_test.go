@@ -250,7 +250,7 @@ func (h *testHub) release(r cluster.Release) {
 	if !left && (r.Must || !h.keeps && !e.Principal.Authenticated) {
 		delete(h.own, r.Agent)
 		left = true
-		h.c.Remove(r.Agent)
+		h.c.Unclaim(r.Agent, e.Connection)
 	}
 	h.mu.Unlock()
 	h.note("asked for %s: %t", r.Agent, left)
@@ -290,7 +290,6 @@ func (h *testHub) part(id core.AgentID) {
 	defer h.mu.Unlock()
 	if e, has := h.own[id]; has {
 		delete(h.own, id)
-		h.c.Remove(id)
 		h.c.Unclaim(id, e.Connection)
 	}
 }
