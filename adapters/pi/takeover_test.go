@@ -1,25 +1,13 @@
 package pi_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
-	"github.com/dragoman-hub/dragoman/adapters/pi/pitest"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
-
-// requestID returns the id of a request to the user.
-func requestID(t *testing.T, f pitest.Frame) string {
-	t.Helper()
-	var asked struct{ RequestID string }
-	if err := json.Unmarshal(f.Event, &asked); err != nil || asked.RequestID == "" {
-		t.Fatalf("got %s and %v, want a request", f.Raw, err)
-	}
-	return asked.RequestID
-}
 
 // takenOver starts a run whose agent is at another hub, which has said some events.
 func takenOver(t *testing.T) (*testClient, *coretest.OtherTask) {

@@ -170,7 +170,7 @@ type Hub struct {
 	placing   map[core.TaskID]struct{}     // tasks on their way to other hubs
 	allPlaced chan struct{}                // closed when there are none any more
 	coming    int                          // tasks on their way here
-	expected  map[core.TaskID]struct{}     // see Port.Expected
+	expected  map[core.TaskID]string       // see Port.Expected
 	orphans   map[core.AgentID][]orphan    // jobs of agents that have gone and come to another hub
 	peers     map[string]*remoteCaller     // those that are connected, as packs see them
 	// noticed are the notices of this hub of which the others have not said whether somebody
@@ -195,7 +195,7 @@ func New(opts Options) *Hub {
 		log: opts.Log, observer: opts.Observer, journal: opts.Journal, requests: opts.Requests, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), prices: opts.Prices, usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
 		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, asked: map[core.TaskID]*Session{}, sent: map[core.TaskID]core.AgentID{}, placing: map[core.TaskID]struct{}{}, allPlaced: make(chan struct{}),
-		expected: map[core.TaskID]struct{}{}, orphans: map[core.AgentID][]orphan{}, peers: map[string]*remoteCaller{}, noticed: map[core.TaskID]map[string]bool{}, gathering: newGathering(),
+		expected: map[core.TaskID]string{}, orphans: map[core.AgentID][]orphan{}, peers: map[string]*remoteCaller{}, noticed: map[core.TaskID]map[string]bool{}, gathering: newGathering(),
 		watchers: map[*Session]struct{}{}, stealable: map[*Session]struct{}{}, end: ending{idle: make(chan struct{}), drained: make(chan struct{})}, settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings), refusals: quota.NewRefusals(),
 	}
 	if h.id == "" {

@@ -189,7 +189,10 @@ func (h *Hub) ended(j *job) {
 		h.unqueue(from, j)
 	}
 	h.notPlacing(j.ID())
-	delete(h.noticed, j.ID())
+	if h.noticed[j.ID()] != nil { // it ends before all hubs have said whether anybody gets it
+		h.recorder.Record(j.Task)
+		delete(h.noticed, j.ID())
+	}
 	delete(h.jobs, j.ID())
 	h.returned(j.Task)
 	h.noteIdle()

@@ -99,8 +99,9 @@ type Port struct {
 	Limits   Limits
 	// Redact is that of [Options].
 	Redact func() *redact.Redactor
-	// Expected are tasks that were opened elsewhere and that somebody here is to be shown: see Show.
-	Expected map[core.TaskID]struct{}
+	// Expected are tasks that were opened elsewhere and that somebody here is to be shown, with who has told of them:
+	// see Show.
+	Expected map[core.TaskID]string
 
 	h *Hub
 }

@@ -84,7 +84,7 @@ func (h *Hub) askRunning(ctx context.Context) (all []core.TaskID) {
 // began is what was known when a feed began.
 type began struct {
 	at     position
-	coming map[core.TaskID]struct{} // tasks that were on their way here
+	coming map[core.TaskID]string // tasks that were on their way here
 }
 
 // begunBy returns what is known at a position. Callers hold mu.

@@ -310,7 +310,7 @@ func (t *Task) wake(r *Reader) {
 
 // announce makes a reader ready for what is new, now or once that is recorded. Callers hold mu.
 func (t *Task) announce(r *Reader) {
-	if r.waitsForRecord() && t.showsRecorded() && (r.role == Waiter || t.shown() <= r.next) {
+	if r.waitsForRecord() && t.showsRecorded() && (r.role == Waiter && t.recorded < t.last() || r.role != Waiter && t.shown() <= r.next) {
 		r.held = true
 		return
 	}

@@ -88,6 +88,11 @@ func (s *Store) Forget(t *Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stored = false
+	if t.state == Ended { // nothing records it
+		t.endShown = true
+		t.noteRecorded(t.last())
+		t.showHeld()
+	}
 	t.work.End()
 	t.uncount()
 	t.patience.end()
@@ -110,14 +115,16 @@ func (t *Task) TakeBack(hub string, end core.Event) bool {
 	if !t.remote || t.state == Ended {
 		return false
 	}
+	t.cut(end.Seq - 1)
 	t.remote, t.owner, t.epoch = false, hub, end.Epoch
 	t.take(end)
 	return true
 }
 
 // Extend appends to a remote task what the journal has of its task, without what it has. Events between them
-// that are lost stay missing. What a life says after another one has gone on in a new epoch is dropped. Extend reports
-// whether the task ended with these events. It does nothing for a task that the hub owns.
+// that are lost stay missing. Where an epoch begins, it replaces what the copy has of the epochs before from that number
+// on, which the journal has lost: readers that have seen it get a gap. What an epoch before says after that is dropped.
+// Extend reports whether the task ended with these events. It does nothing for a task that the hub owns.
 func (t *Task) Extend(events []core.Event) (ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,6 +183,9 @@ func (t *Task) hear(e core.Event) (ended bool) {
 		t.dropContent() // as its owner has, which refuses it
 		return false
 	}
+	if e.Epoch > t.epoch {
+		t.cut(e.Seq - 1)
+	}
 	switch last := t.last(); {
 	case e.Epoch < t.epoch && e.Seq > last:
 		return false
@@ -195,6 +205,34 @@ func (t *Task) hear(e core.Event) (ended bool) {
 	return t.state == Ended
 }
 
+// cut drops the events of a copy after a sequence number. Callers hold mu.
+func (t *Task) cut(after uint64) {
+	if t.log.Len() == 0 || t.last() <= max(after, 1) { // the first event is the requester's
+		return
+	}
+	var left []core.Event
+	for e := range t.log.All() {
+		for _, part := range core.Unmerge([]core.Event{e}) {
+			if part.End() <= after || part.Seq == 1 {
+				left = append(left, part)
+			}
+		}
+	}
+	t.log = LogOf(left)
+	t.state, t.agent, t.attempt, t.owner, t.output, t.cancelling = Queued, "", 0, "", false, false
+	t.pending, t.decided, t.questions = nil, nil, nil
+	t.noteWaits()
+	for _, e := range left {
+		t.derive(e)
+	}
+	after = t.last()
+	for r := t.readers; r != nil; r = r.after {
+		if r.next > after {
+			r.gap, r.next = &Gap{From: after + 1, To: r.next}, after
+		}
+	}
+}
+
 // extend appends an event of the owner. Callers hold mu.
 func (t *Task) extend(e core.Event) {
 	t.epoch = e.Epoch
@@ -208,6 +246,7 @@ func (t *Task) extend(e core.Event) {
 	if t.state == Ended { // the owner shows an end once it is stored
 		t.endShown = true
 		t.noteRecorded(t.last())
+		t.showHeld()
 		t.receipt.Stage, t.receipt.At = core.StageRecorded, e.At
 	}
 }

@@ -223,3 +223,37 @@ func TestAMirrorHasItsRequestBeforeItsCallerExtendsIt(t *testing.T) {
 		t.Errorf("got %d events, want the first one once", len(m.Events()))
 	}
 }
+
+func TestWhatTheJournalHasLostOfACopyIsAGap(t *testing.T) {
+	s, _, _ := newStore()
+	one, in := mirrored(t, s)
+	text := core.Text{Text: "x"}
+	one.Extend([]core.Event{event(1, 2, core.Assigned{Agent: "bob", Attempt: 1}), event(1, 3, text), event(1, 4, text), event(1, 5, text)})
+	if got := in.read(); got != "1 2 3 4 5" {
+		t.Fatalf("got %s", got)
+	}
+	late := &inbox{}
+	one.Attach(late, task.Viewer, nil, 2)
+	late.read()
+	fault := core.NewFault(core.CodeUnreachable, "gone")
+	stored := []core.Event{one.Events()[0], event(1, 2, core.Assigned{Agent: "bob", Attempt: 1}), event(1, 3, text), event(2, 4, core.Failed{Fault: fault})}
+	if !one.Extend(stored) {
+		t.Error("got no end, want that of the journal")
+	}
+	if got := in.read(); got != "gap 4-5 4 over" {
+		t.Errorf("a reader that had seen 5: got %s, want the gap and the end", got)
+	}
+	if got := one.Events(); len(got) != 4 || got[3].Epoch != 2 {
+		t.Errorf("got the events %+v, want those of the journal", got)
+	}
+}
+
+func TestACopyForgetsACancelThatTheJournalHasLost(t *testing.T) {
+	s, _, _ := newStore()
+	one, _ := mirrored(t, s)
+	one.Extend([]core.Event{event(1, 2, core.Assigned{Agent: "bob", Attempt: 1}), event(1, 3, core.CancelRequested{By: "ann"}), event(1, 4, core.ApprovalRequested{ID: "1", Name: "rm"})})
+	one.Extend([]core.Event{event(2, 3, core.Retrying{Agent: "bob", Hub: "c"})})
+	if one.IsCancelling() || len(one.Approvals()) > 0 || one.Agent() != "bob" || one.Owner() != "c" {
+		t.Errorf("got cancelling %v, approvals %v, agent %q, owner %q, want what was stored alone", one.IsCancelling(), one.Approvals(), one.Agent(), one.Owner())
+	}
+}

@@ -160,7 +160,7 @@ func (r *Hubs) persist(ctx context.Context, all ...*arrival) error {
 			return err
 		}
 		records = append(records, rest...)
-		if !r.mayCopy(a.task) {
+		if !r.mayCopy(a) {
 			return errTakenBack
 		}
 	}
@@ -170,14 +170,16 @@ func (r *Hubs) persist(ctx context.Context, all ...*arrival) error {
 	return r.shared.Append(ctx, records...)
 }
 
-// mayCopy notes that this hub may have a copy of a task from now on, unless it has taken the task back.
-func (r *Hubs) mayCopy(t *task.Task) bool {
+// mayCopy notes that this hub may have a copy of a task from now on, unless it has taken the task back, or the task
+// does not come any more.
+func (r *Hubs) mayCopy(a *arrival) bool {
 	r.Lock()
 	defer r.Unlock()
-	if !t.IsRemote() {
+	id := a.task.ID()
+	if !a.task.IsRemote() || r.arriving[id] != a {
 		return false
 	}
-	r.copied[t.ID()] = true
+	r.copied[id] = true
 	return true
 }
 
@@ -198,7 +200,7 @@ func (r *Hubs) endCopy(ctx context.Context, a *arrival) {
 
 var (
 	errOtherCopy = errors.New("this hub has stored another course of the task, which did not come to count")
-	errTakenBack = errors.New("this hub has taken the task back, since nothing of it was stored where it was")
+	errTakenBack = errors.New("the task does not come here any more: it was taken back, or goes on elsewhere")
 	errTooLate   = errors.New("others were stored before it for so long that the hub which has it waits no more")
 )
 

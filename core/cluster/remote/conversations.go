@@ -19,7 +19,7 @@ import (
 // an agent asks for the turns of those before, once: from then on it is told.
 
 // latestUnread is how many of the latest tasks of a thread are asked for their turns.
-const latestUnread = 64
+const latestUnread = 256
 
 // conversation is what this hub knows of a thread.
 type conversation struct {
@@ -73,7 +73,7 @@ func (r *Hubs) expect(name string, id core.TaskID) {
 		r.Show(t)
 		return
 	}
-	r.Expected[id] = struct{}{}
+	r.Expected[id] = name
 	_ = r.links.Follow(name, id, core.Cursor{}) // else over the next connection, or from the journal
 }
 
@@ -186,12 +186,12 @@ func (r *Hubs) gatherTasks(ctx context.Context, id core.ThreadID, joins uint64) 
 			r.Index.Add(id, t, thread.Unknown)
 		}
 	}
-	all := r.Index.Latest(id, latestUnread)
+	r.Lock()
+	defer r.Unlock()
+	all := r.Index.Latest(id, latestUnread) // with those that were told of meanwhile
 	if task.IsID(string(id)) {
 		all = append(all, core.TaskID(id)) // it began as a single task
 	}
-	r.Lock()
-	defer r.Unlock()
 	c := &conversation{joins: joins}
 	if slices.ContainsFunc(missing, func(name string) bool { return r.view.get(name).up }) {
 		c.joins = 0
@@ -244,6 +244,8 @@ func (r *Hubs) gatherTurns(ctx context.Context, id core.ThreadID) (all bool) {
 // turnsAt returns the turns of tasks of a hub; "" for hubs that are gone, of which the journal knows.
 func (r *Hubs) turnsAt(ctx context.Context, owner string, tasks []core.TaskID) (said turnsOfTasks, err error) {
 	if owner != "" && len(tasks) > 0 {
+		ctx, cancel := context.WithTimeout(ctx, rpc.AnswerTime)
+		defer cancel()
 		return turnsMethod.Ask(ctx, r, owner, hub.PartPrincipal, tasks)
 	}
 	for _, id := range tasks {
@@ -283,10 +285,10 @@ func (r *Hubs) settleExpected(ctx context.Context, name string) error {
 	return cmp.Or(failed...)
 }
 
-// expectedOf returns the tasks of a hub that were told of and have not come, in order. Callers hold the lock.
+// expectedOf returns the tasks that a hub told of and that have not come, in order. Callers hold the lock.
 func (r *Hubs) expectedOf(name string) (all []core.TaskID) {
-	for id := range r.Expected {
-		if owner, _ := r.ownerOf(task.OwnerOf(id)); owner == name {
+	for id, by := range r.Expected {
+		if by == name {
 			all = append(all, id)
 		}
 	}

@@ -118,6 +118,9 @@ func isTransfer(e core.Event) bool {
 func (r *Hubs) cancelAgain(t *task.Task) {
 	r.Lock()
 	c, ok := r.cancels[t.ID()]
+	if !t.IsRemote() {
+		delete(r.cancels, t.ID())
+	}
 	standIn := r.standFor(r.name)
 	r.Unlock()
 	switch {

@@ -137,6 +137,7 @@ func (r *Hubs) takeBack(t *task.Task) bool {
 		r.Unlock()
 		return false
 	}
+	delete(r.cancels, t.ID())
 	r.Own(t, r.standFor(r.name))
 	r.Unlock()
 	r.Count("task.taken_back")
