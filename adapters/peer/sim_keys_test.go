@@ -121,12 +121,16 @@ func (s *sim) takeSent() {
 	}
 }
 
-// checkKeys checks that no request with a key has two tasks of which something was stored.
+// checkKeys checks that no request with a key has two tasks that were stored with it: a task that is refused has none.
 func (s *sim) checkKeys() {
 	for _, k := range s.keyed {
 		var names []string
 		for _, t := range k.tasks {
-			if len(s.stored(t)) > 0 {
+			all := s.stored(t)
+			if len(all) == 0 {
+				continue
+			}
+			if b, ok := all[0].Body.(core.Opened); ok && b.Key != "" {
 				names = append(names, t.name)
 			}
 		}

@@ -159,7 +159,9 @@ func (r *Hubs) isLost(ctx context.Context, id core.TaskID) (bool, error) {
 		return false, err
 	}
 	if l, _ := task.LineOf(id); l.Maker() != l.Owner() {
-		if _, up := r.At(l.Maker()); up {
+		maker, _ := r.At(l.Maker())
+		all, _ := r.cluster.Hubs()
+		if maker != r.name && slices.ContainsFunc(all, func(a cluster.Hub) bool { return a.Name == maker && a.State != cluster.Gone }) {
 			return false, err // it may be on its way to its owner
 		}
 	}
