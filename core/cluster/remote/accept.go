@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // This is the side of the hub to which a task is transferred: it stores a copy, and runs the task once the
@@ -33,6 +34,9 @@ type arrival struct {
 	came time.Time
 	task *task.Task
 	held []core.Call // commands on it
+
+	// unstored says that its owner has stored nothing of it, and closed that its copy here, if any, has its end.
+	unstored, closed bool
 }
 
 func (a *arrival) name() Record { return Record{a.task.ID(), a.record().Seq} }
@@ -112,11 +116,8 @@ func (r *Hubs) reject(a *arrival) []core.Call {
 	if id := a.task.ID(); r.arriving[id] == a {
 		delete(r.arriving, id)
 		r.Coming(len(r.arriving))
-		if r.copied[id] {
-			select {
-			case r.rejected <- a:
-			default: // the copy stays open until this life ends
-			}
+		if stored := r.copied[id]; stored != nil {
+			r.endCopySoon(stored)
 		}
 	}
 	held := a.held
@@ -179,23 +180,79 @@ func (r *Hubs) mayCopy(a *arrival) bool {
 	if !a.task.IsRemote() || r.arriving[id] != a {
 		return false
 	}
-	r.copied[id] = true
+	r.copied[id] = a
 	return true
 }
 
 // endCopy stores an end of the copy of a task that did not move here. The copy does not count, but a
-// takeover of this hub reads its part from the first task without an end on. The error of the journal
-// is dropped: then the copy ends with this life, as others do.
+// takeover of this hub reads its part from the first task without an end on. If its end cannot be stored,
+// the copy ends with this life, as others do.
 func (r *Hubs) endCopy(ctx context.Context, a *arrival) {
+	id := a.task.ID()
+	kept, err := r.readCopy(ctx, id, a.record().Seq-1)
+	var gap *journal.GapError
+	switch none := errors.Is(err, journal.ErrUnknown); {
+	case err != nil && !none && !errors.As(err, &gap):
+		r.Go(func(ctx context.Context) {
+			if timer.Sleep(ctx, settleAgain) == nil {
+				r.endCopySoon(a)
+			}
+		})
+		return
+	case len(kept) == 1 && isSame(kept[0], a.record()): // else nothing, or another course that may count
+		ctx, cancel := context.WithTimeout(ctx, persistTime)
+		defer cancel()
+		why := core.NewFault(core.CodeUnreachable, "the task was to move to hub %s, and did not: ask again", r.name)
+		_ = r.shared.Append(ctx, task.EndOf(journal.Head{Task: id, Last: kept[0]}, why))
+	case none:
+		r.Lock()
+		if r.copied[id] == a {
+			delete(r.copied, id)
+		}
+		r.Unlock()
+	}
+	r.Lock()
+	a.closed = true
+	unstored := a.unstored
+	r.Unlock()
+	if unstored {
+		r.endUnstored(a.task)
+	}
+}
+
+// readCopy returns what the part of this hub has of a task after a sequence number.
+func (r *Hubs) readCopy(ctx context.Context, id core.TaskID, after uint64) ([]core.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, persistTime)
 	defer cancel()
-	id := a.task.ID()
-	kept, err := r.shared.Read(ctx, id, a.record().Seq-1, 0)
-	if err != nil || len(kept) != 1 || !isSame(kept[0], a.record()) {
-		return // nothing, or another course that may count
+	return r.shared.Read(ctx, id, after, 0)
+}
+
+// endCopySoon has the copy of a task that does not come ended.
+func (r *Hubs) endCopySoon(a *arrival) {
+	select {
+	case r.rejected <- a:
+	default: // the copy stays open until this life ends
 	}
-	why := core.NewFault(core.CodeUnreachable, "the task was to move to hub %s, and did not: ask again", r.name)
-	_ = r.shared.Append(ctx, task.EndOf(journal.Head{Task: id, Last: kept[0]}, why))
+}
+
+// waitsForCopy reports whether a task of which its owner has stored nothing ends later: once it is known whether this
+// hub has stored a copy of it, since it was to come here.
+func (r *Hubs) waitsForCopy(t *task.Task) bool {
+	r.Lock()
+	a := r.copied[t.ID()]
+	if a == nil || a.closed {
+		r.Unlock()
+		return false
+	}
+	a.unstored = true
+	coming := r.arriving[t.ID()]
+	r.Unlock()
+	if coming == nil {
+		r.endCopySoon(a)
+	} else {
+		r.passBuffered(t, r.reject(coming))
+	}
+	return true
 }
 
 var (

@@ -84,8 +84,8 @@ type Hubs struct {
 	// them to be stored, and rejected those that were stored and do not come.
 	handing  map[core.TaskID]*handing
 	arriving map[core.TaskID]*arrival
-	// copied are tasks of other hubs of which the part of this one may have copies, since they were to come here.
-	copied   map[core.TaskID]bool
+	// copied are the arrivals of which the part of this hub may have copies, of tasks of other hubs.
+	copied   map[core.TaskID]*arrival
 	arrivals chan *arrival
 	rejected chan *arrival
 	// cancels are those of copies, until they have ended: a hub may be gone before it has stored one.
@@ -101,7 +101,7 @@ func New(o Options) *Hubs {
 	r := &Hubs{
 		links: o.Links, shared: o.Shared, cluster: o.Cluster, keys: o.Keys, name: o.Name, index: o.Index, log: o.Log, view: newView(),
 		fetched: map[core.TaskID]*fetched{}, remains: map[string]*remains{}, settling: make(chan struct{}, 1),
-		handing: map[core.TaskID]*handing{}, arriving: map[core.TaskID]*arrival{}, copied: map[core.TaskID]bool{}, arrivals: make(chan *arrival, mostArrivals), rejected: make(chan *arrival, mostArrivals),
+		handing: map[core.TaskID]*handing{}, arriving: map[core.TaskID]*arrival{}, copied: map[core.TaskID]*arrival{}, arrivals: make(chan *arrival, mostArrivals), rejected: make(chan *arrival, mostArrivals),
 		cancels: map[core.TaskID]core.Call{},
 	}
 	if r.log == nil {

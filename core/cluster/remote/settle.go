@@ -106,7 +106,7 @@ func (r *Hubs) settleCopy(ctx context.Context, t *task.Task) bool {
 // no list or thread has it from then on.
 func (r *Hubs) endUnstored(t *task.Task) {
 	maker, remote := r.makerOf(t.ID())
-	if maker == r.name && r.takeBack(t) {
+	if maker == r.name && (r.waitsForCopy(t) || r.takeBack(t)) {
 		return
 	}
 	if !remote || !r.view.get(maker).up {
@@ -133,7 +133,7 @@ func (r *Hubs) makerOf(id core.TaskID) (hub string, remote bool) {
 // the part of this hub may have a copy, since the task was to come here.
 func (r *Hubs) takeBack(t *task.Task) bool {
 	r.Lock()
-	if r.copied[t.ID()] || !t.TakeBack(r.name, neverStored(t)) {
+	if r.copied[t.ID()] != nil || !t.TakeBack(r.name, neverStored(t)) {
 		r.Unlock()
 		return false
 	}
