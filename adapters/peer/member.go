@@ -99,11 +99,10 @@ func (m *Member) open() string {
 // Cluster returns what the hub knows of the others.
 func (m *Member) Cluster() *cluster.Cluster { return m.cluster }
 
-// Configure sets what the engine needs for the cluster. Ends are shown only once they are stored.
+// Configure sets what the engine needs for the cluster.
 func (m *Member) Configure(o *hub.Options) {
 	o.Remote, o.Requests, o.Node, o.Journal = m.hubs, m.hubs, m.hubs.RPC(), m.hubs.Journal()
 	o.OnDrain, o.Open = func() { m.cluster.SetDraining(true) }, m.open
-	o.Limits.JournalLag = -1
 }
 
 // Run takes part in the cluster until ctx ends. It returns once all connections to other hubs have
