@@ -5,7 +5,7 @@ import (
 )
 
 // Readers may be ahead of the journal only by a limit: once the journal is further behind,
-// they get the end of a task only when it is recorded. In a cluster they get nothing but the request before
+// they get the end of a task only when it is recorded. In a cluster they get nothing but a request that was made here before
 // it is recorded: whoever goes on with a task of a hub that is gone knows all that was read of it. The agent
 // of the task does not wait: it says what is recorded, or has to stop.
 
@@ -116,13 +116,17 @@ func (t *Task) showsRecorded() bool {
 	return t.store.limits.Cluster && (!t.remote || t.recorded < t.moved)
 }
 
-// shown returns the last sequence number that readers may see, but for an end that waits: what was asked at
-// once. Callers hold mu.
+// shown returns the last sequence number that readers may see, but for an end that waits. They see the request at
+// once where it was made: elsewhere, an owner may refuse it without its content, and store nothing of that. Callers
+// hold mu.
 func (t *Task) shown() uint64 {
-	if t.showsRecorded() {
-		return max(t.recorded, t.lost, 1)
+	switch {
+	case !t.showsRecorded():
+		return t.last()
+	case t.adopted:
+		return max(t.recorded, t.lost)
 	}
-	return t.last()
+	return max(t.recorded, t.lost, 1)
 }
 
 // readable returns how many events readers may see. Callers hold mu.

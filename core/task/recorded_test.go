@@ -3,10 +3,13 @@ package task_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -97,4 +100,38 @@ func TestAWaiterForTheJournalReturnsOnceTheJournalHasTheEvent(t *testing.T) {
 			t.Errorf("a waiter whose context ends: got %v, want %v", err, why)
 		}
 	})
+}
+
+func TestInAClusterARequestIsReadAtOnceWhereItWasMadeAndAllElseOnceItIsStored(t *testing.T) {
+	inCluster := limits
+	inCluster.Cluster = true
+	s, _, _ := newStoreWith(inCluster)
+	for _, row := range []struct {
+		name    string
+		adopted bool
+		want    string
+	}{{"opened here", false, "1"}, {"opened at another hub", true, ""}} {
+		t.Run(row.name, func(t *testing.T) {
+			one := s.New(core.Principal{ID: "ann"}, policy.Chain{}, core.Request{To: core.ToAgent("bob"), Content: "why?", Deadline: time.Now().Add(day)}, core.Trace{}, "")
+			if row.adopted {
+				s.Adopt(one, event(1, 1, core.Opened{Task: "0197f6a0-0000-7000-8000-000000000001", From: one.From(), Request: one.Request()}), nil)
+			} else if err := s.Open(one, nil); err != nil {
+				t.Fatal(err)
+			}
+			var viewer, waiter inbox
+			one.Attach(&viewer, task.Viewer, nil, 0)
+			one.Attach(&waiter, task.Waiter, nil, 0)
+			one.Refuse(core.NewFault(core.CodeUnreachable, "nobody is there"))
+			wantRead(t, "a viewer", &viewer, row.want)
+			wantRead(t, "a waiter", &waiter, "")
+			one.SetRecorded(1)
+			wantRead(t, "a viewer of what was stored", &viewer, strings.TrimPrefix("1", row.want))
+			one.SetRecorded(2)
+			wantRead(t, "a viewer of the end", &viewer, "2 over")
+			wantRead(t, "a waiter for the end", &waiter, "over")
+			var late inbox
+			one.Attach(&late, task.Waiter, nil, 1)
+			wantRead(t, "who awaits it later", &late, "over")
+		})
+	}
 }

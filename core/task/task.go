@@ -78,6 +78,7 @@ type life struct {
 	loaded     bool
 	remote     bool        // another hub owns it
 	unstored   bool        // and has stored nothing of it
+	adopted    bool        // it was opened at another hub
 	beyond     uint64      // the first event that came behind a hole, for which the owner was asked; 0 if none did
 	sparse     bool        // it was loaded, or has been a remote: its text may be merged, and numbers missing
 	owner      string      // the hub that the last record of a move names; "" for the one that opened it
