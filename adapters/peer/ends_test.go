@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/rpc"
 )
 
-// In a cluster an end is shown once it is stored: whoever comes after that waits for nothing.
+// In a cluster the end of a task is shown once it is stored. A reader that comes later does not wait.
 
 func TestWhoAwaitsAnEndThatIsStoredGetsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -172,7 +172,7 @@ func tail(log string) string {
 
 func (c *counts) add(o counts) {
 	c.Tasks, c.Done, c.Failed, c.Cancelled, c.Lost = c.Tasks+o.Tasks, c.Done+o.Done, c.Failed+o.Failed, c.Cancelled+o.Cancelled, c.Lost+o.Lost
-	c.Gaps, c.TakenOver, c.Kills, c.Lives, c.Moves = c.Gaps+o.Gaps, c.TakenOver+o.TakenOver, c.Kills+o.Kills, c.Lives+o.Lives, c.Moves+o.Moves
+	c.TakenOver, c.Kills, c.Lives, c.Moves = c.TakenOver+o.TakenOver, c.Kills+o.Kills, c.Lives+o.Lives, c.Moves+o.Moves
 	c.Retried, c.HandedOn, c.Sent, c.Known = c.Retried+o.Retried, c.HandedOn+o.HandedOn, c.Sent+o.Sent, c.Known+o.Known
 }
 

@@ -16,28 +16,18 @@ type view struct {
 	task *simTask
 	who  string
 	late bool // it began to read once the task had ended
-	// items are the events by sequence number, from 1, without those of which a gap told that they
-	// are gone.
+	// items are the events by sequence number, from 1.
 	items []item
 	ended bool
 	// reads is the session that reads it, looks the one that looks for it.
 	reads, looks *hub.Session
-	told         told
 }
 
-// told is what one session was told of a task.
-type told struct {
-	by    *hub.Session
-	after int  // how many items were read before it
-	less  bool // something that an agent had said is not stored
-}
-
-// item is an event in a form that all who tell of it must tell alike; "" for one that was not told.
+// item is an event in a form that all who tell of it must tell alike.
 type item struct {
 	text  string
 	epoch uint32
 	ends  bool
-	said  bool   // by an agent
 	bare  string // the text of the first event of a task that is refused, which keeps no content
 }
 
@@ -57,10 +47,10 @@ func itemsOf(out []item, e core.Event) []item {
 		if err != nil {
 			panic(err)
 		}
-		return append(out, item{string(b), e.Epoch, e.Body.Kind().Ends(), e.Body.Kind().Output(), string(w)})
+		return append(out, item{string(b), e.Epoch, e.Body.Kind().Ends(), string(w)})
 	}
 	for _, p := range core.Unmerge([]core.Event{e}) {
-		out = append(out, item{text: "text " + p.Body.(core.Text).Text, epoch: p.Epoch, said: true})
+		out = append(out, item{text: "text " + p.Body.(core.Text).Text, epoch: p.Epoch})
 	}
 	return out
 }
@@ -76,25 +66,9 @@ func (v *view) cursor() core.Cursor {
 
 // take takes a batch.
 func (s *sim) take(v *view, b hub.Batch) {
-	if v.told.by != v.reads {
-		v.told = told{by: v.reads, after: len(v.items)}
-	}
-	if g := b.Gap; g != nil {
-		s.note(v.who, " ", v.task.name, " gap ", strconv.FormatUint(g.From, 10), "-", strconv.FormatUint(g.To, 10))
-		s.count.Gaps++
-		switch n := uint64(len(v.items)); {
-		case g.From == n+1 && g.To >= g.From: // it never read those
-			for range g.To - n {
-				v.items = append(v.items, item{})
-			}
-		case g.From >= 1 && g.From <= n && g.To >= g.From: // they were never stored
-			if after := max(int(g.From)-1, v.told.after); after < len(v.items) {
-				v.told.less = v.told.less || slices.ContainsFunc(v.items[after:], func(i item) bool { return i.said })
-			}
-			v.items = v.items[:g.From-1]
-		default:
-			s.breaks("numbers: %s is at %d of %s and got a gap from %d to %d", v.who, n, v.task.name, g.From, g.To)
-		}
+	if g := b.Gap; g != nil { // the journal of a schedule loses nothing
+		s.breaks("gap: %s is at %d of %s and got a gap from %d to %d", v.who, len(v.items), v.task.name, g.From, g.To)
+		return
 	}
 	for _, e := range b.Events {
 		s.note(v.who, " ", v.task.name, " ", strconv.FormatUint(e.Seq, 10), " ", e.Body.Kind().String())
@@ -104,9 +78,6 @@ func (s *sim) take(v *view, b hub.Batch) {
 		}
 		if v.ended {
 			s.breaks("end: %s got %s after the end of %s", v.who, e.Body.Kind(), v.task.name)
-		}
-		if e.Body.Kind().Output() && v.told.less {
-			s.breaks("twice: %s got something that an agent said of %s, then that it is not stored, and then more", v.who, v.task.name)
 		}
 		v.items = itemsOf(v.items, e)
 		v.ended = e.Body.Kind().Ends()

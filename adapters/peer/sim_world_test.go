@@ -59,7 +59,7 @@ type sim struct {
 }
 
 // counts tell what a schedule had in it.
-type counts struct{ Tasks, Done, Failed, Cancelled, Lost, Gaps, TakenOver, Kills, Lives, Moves, Retried, HandedOn, Sent, Known int }
+type counts struct{ Tasks, Done, Failed, Cancelled, Lost, TakenOver, Kills, Lives, Moves, Retried, HandedOn, Sent, Known int }
 
 // simHub is a hub, over its lives.
 type simHub struct {

@@ -47,8 +47,8 @@ func (c *Cluster) supports(r *record) bool {
 	return r.state != Gone && r.nobody == 0 && c.fresh(r.echo)
 }
 
-// fresh reports whether a beat of this hub is so young that whoever has heard it cannot have given
-// this hub up for its silence. Callers hold mu.
+// fresh reports whether a beat of this hub is so young that no hub that heard it can have given this
+// one up for its silence. Callers hold mu.
 func (c *Cluster) fresh(seq uint64) bool {
 	return seq > 0 && c.age() < seq+uint64(quorumFor.Microseconds())
 }

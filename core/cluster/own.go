@@ -53,7 +53,7 @@ func (c *Cluster) ownAgent(id core.AgentID) *ownAgent {
 	return a
 }
 
-// want returns what the store should have, "" for nothing, and for whom.
+// want returns what the store should have of the agent, "" for nothing, and the principal that claims its id.
 func (a *ownAgent) want() (string, core.Principal) {
 	switch {
 	case a.put != "":

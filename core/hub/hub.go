@@ -35,8 +35,8 @@ type Options struct {
 	Node   *rpc.Node
 	// OnDrain is called once, when the hub begins to take nothing new; nil does nothing. It must return at once.
 	OnDrain func()
-	// Open says which others take something new, in words for those whom this hub refuses, "" for none; nil for a hub
-	// alone. It must return at once.
+	// Open names the other hubs that take new work, in words that complete a refusal; it returns "" if there are none.
+	// It must not wait. It is nil for a hub alone.
 	Open func() string
 	// Requests has the keys of requests for all hubs; nil for a hub alone.
 	Requests Requests
@@ -238,7 +238,7 @@ func New(opts Options) *Hub {
 		h.background.Go(func() { h.gatherWanted(h.ctx) })
 	}
 	h.stop = func() {
-		h.mu.Lock() // whoever begins something in the background holds it
+		h.mu.Lock() // which is held to begin something in the background
 		cancel()
 		h.mu.Unlock()
 		h.background.Wait()

@@ -285,7 +285,7 @@ func (h *Hub) keep(agent core.AgentID, all []orphan) {
 	time.AfterFunc(seekTime, func() { h.seek(agent, all) })
 }
 
-// seek gives the jobs of an agent that was seen somewhere, or should have been by now, to whoever
+// seek gives the jobs of an agent that was seen somewhere, or should have been by now, to the agents that
 // may have them. With all nil these are all that wait for it.
 func (h *Hub) seek(agent core.AgentID, all []orphan) {
 	h.mu.Lock()

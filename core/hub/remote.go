@@ -332,7 +332,7 @@ func (p Port) Unplaced(t *task.Task, by string) {
 type Resumption struct {
 	From  core.Principal
 	Tried []core.AgentID
-	// Opener stands for whoever has opened it, unless a session here has. Keep lets the task continue without it.
+	// Opener stands for its requester, unless a session here has opened it. Keep lets the task continue without it.
 	Opener *Session
 	Keep   bool
 	// Stored is the number up to which its events are stored.

@@ -5,9 +5,9 @@ import (
 )
 
 // Readers may be ahead of the journal only by a limit: once the journal is further behind,
-// they get the end of a task only when it is recorded. In a cluster they get nothing but a request that was made here before
-// it is recorded: whoever goes on with a task of a hub that is gone knows all that was read of it. The agent
-// of the task does not wait: it says what is recorded, or has to stop.
+// they get the end of a task only when it is recorded. In a cluster they get an event only once it is
+// recorded, except a request that was made here: a hub that takes over a task then knows everything that was
+// read of it. The agent of the task does not wait.
 
 type recordWaiter struct {
 	seq  uint64

@@ -181,7 +181,7 @@ func (r *Hubs) hasAgentFor(a *arrival) bool {
 	return r.HasAgentFor(a.task, a.From, a.Tried, r.standFor(r.name))
 }
 
-// abort forgets tasks that do not come here now. Commands on them go to whoever has them.
+// abort forgets tasks that do not come here now. Commands on them go to the hubs that have them.
 func (r *Hubs) abort(all []*arrival) {
 	for _, a := range all {
 		r.passBuffered(a.task, r.reject(a))
