@@ -121,7 +121,7 @@ func TestATaskOfAHubThatDiesGoesOnWithTheRightsOfItsRequester(t *testing.T) {
 				ann := w.hubs["b"].Connect(hub.Identity{Dialect: "test", Principal: core.Principal{ID: "ann", Credential: &core.Credential{Roles: []string{role}}}})
 				asked := ask(t, ann, core.ToCapability("think"))
 				assigned(t, bob)
-				for _, at := range []string{"a", "c", "d", "e"} { // they have mirrors, which do not know the rights
+				for _, at := range []string{"a", "c", "d", "e"} { // they have copies, which do not know the rights
 					read, err := w.hubs[at].Task(t.Context(), operator, asked.ID())
 					if err != nil {
 						t.Fatal(err)

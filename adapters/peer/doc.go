@@ -2,7 +2,7 @@
 // other to own, the commands on them, and their events.
 //
 // A connection serves both directions. What the other hub asks is done by a session that stands
-// for it; what it says of tasks that it owns goes into mirrors.
+// for it; what it says of tasks that it owns goes into copies.
 //
 //	frame.go    the frames
 //	peers.go    the other hubs, by name

@@ -207,7 +207,7 @@ func (r *relinked) linkOver(one, other link.Conn[[]byte, []byte]) {
 	serving.Go(func() { r.back.Run(ctx, other) })
 }
 
-func TestAMirrorGoesOnOverTheNextConnection(t *testing.T) {
+func TestACopyGoesOnOverTheNextConnection(t *testing.T) {
 	r := newRelinked(t)
 	r.link()
 	bob := r.b.join(t, map[string]*node{"a": r.a, "b": r.b}, core.Card{ID: "bob"})

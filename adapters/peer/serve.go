@@ -38,7 +38,7 @@ type connection struct {
 	serve     func(visit func(context.Context)) // serves a visitor
 
 	mu      sync.Mutex
-	pending map[core.TaskID]core.Cursor // tasks that the other hub asked for, and has mirrors of up to there
+	pending map[core.TaskID]core.Cursor // tasks that the other hub asked for, and has copies of up to there
 	asked   chan struct{}               // has a token when there are such tasks
 }
 
@@ -187,7 +187,7 @@ func (o *Peer) got(body []byte) error {
 }
 
 // wanted notes that the other hub wants to read a task, which may have to be read from the journal.
-// There may be as many as it has mirrors: after a new connection it asks for all of them at once.
+// There may be as many as it has copies: after a new connection it asks for all of them at once.
 func (c *connection) wanted(id core.TaskID, after core.Cursor) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -96,7 +96,7 @@ func TestWhatWasLostBeforeAnEndComesBeforeIt(t *testing.T) {
 }
 
 // Whatever a hub forgets to say again, the other one asks for what it lacks.
-func TestAMirrorAsksForWhatItLacks(t *testing.T) {
+func TestACopyAsksForWhatItLacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLosing(t)
 		l.here.loses.Store(true)
@@ -113,7 +113,7 @@ func TestAMirrorAsksForWhatItLacks(t *testing.T) {
 
 // Behind a hole an event has come, and with the connection the rest is lost. The owner starts again, and its
 // journal has less than what has come.
-func TestAMirrorEndsThoughItsOwnerHasLessOverTheNextConnection(t *testing.T) {
+func TestACopyEndsThoughItsOwnerHasLessOverTheNextConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLosing(t)
 		id, text := l.has.ID(), core.Text{Text: "because"}

@@ -28,7 +28,7 @@ func TestTheRecordOfAMoveIsReadOnceItIsStored(t *testing.T) {
 	}
 	wantKinds(t, one, "opened")
 	if !one.Gone() || one.Gone() || !one.IsRemote() || one.Owner() != "b" {
-		t.Error("got no mirror of a task of b")
+		t.Error("got no copy of a task of b")
 	}
 	wantRead(t, "the requester", in, "1")
 	wantRead(t, "the journal", recorder, "1 2")
@@ -76,15 +76,15 @@ func TestOnlyATaskThatWaitsMoves(t *testing.T) {
 	running, _ := run(s)
 	ended := open(s)
 	ended.End(core.Failed{Fault: going})
-	mirror, _ := mirrored(t, s)
-	for name, one := range map[string]*task.Task{"one that runs": running, "one that has ended": ended, "one of another hub": mirror} {
+	remote, _ := copied(t, s)
+	for name, one := range map[string]*task.Task{"one that runs": running, "one that has ended": ended, "one of another hub": remote} {
 		if one.Leave("b", "", going) {
 			t.Errorf("%s: got it leaving", name)
 		}
 	}
 }
 
-func TestAMirrorBecomesTheTaskOfItsHub(t *testing.T) {
+func TestACopyBecomesTheTaskOfItsHub(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		there, _, _ := newStore()
 		one := open(there)

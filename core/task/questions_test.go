@@ -41,7 +41,7 @@ func TestOnlyTheAgentOfATaskAsksInIt(t *testing.T) {
 	wantKinds(t, one, "opened", "assigned", "cancelled")
 }
 
-func TestAMirrorKnowsForHowLongPeopleAreWaitedFor(t *testing.T) {
+func TestACopyKnowsForHowLongPeopleAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, _ := newStoreWith(patient())
 		due := time.Now().Add(30 * time.Minute)

@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// mirrored opens a task that hub 3 is to own, and reads it.
-func mirrored(t *testing.T, s *task.Store) (*task.Task, *inbox) {
+// copied opens a task that hub 3 is to own, and reads it.
+func copied(t *testing.T, s *task.Store) (*task.Task, *inbox) {
 	t.Helper()
 	one := s.New(core.Principal{ID: "ann"}, policy.Chain{}, core.Request{To: core.ToAgent("bob"), Content: "why?", Deadline: time.Now().Add(day)}, core.Trace{}, "")
 	if _, err := s.OpenRemote(one, 3, nil); err != nil {
@@ -21,9 +21,9 @@ func mirrored(t *testing.T, s *task.Store) (*task.Task, *inbox) {
 	return one, in
 }
 
-func TestAMirrorIsReadLikeAnyTask(t *testing.T) {
+func TestACopyIsReadLikeAnyTask(t *testing.T) {
 	s, h, _ := newStore()
-	one, in := mirrored(t, s)
+	one, in := copied(t, s)
 	if got := task.OwnerOf(one.ID()); got != 3 || one.State() != task.Queued {
 		t.Errorf("got a task of hub %d that is %s, want one of hub 3 that waits", got, one.State())
 	}
@@ -44,10 +44,10 @@ func TestAMirrorIsReadLikeAnyTask(t *testing.T) {
 }
 
 // Who is refused makes no hub keep anything of any size, and reads the same at each.
-func TestAMirrorForgetsWhatWasAskedWhenItsOwnerRefusesIt(t *testing.T) {
+func TestACopyForgetsWhatWasAskedWhenItsOwnerRefusesIt(t *testing.T) {
 	s, _, _ := newStore()
 	owners, _, _ := newStore()
-	one, in := mirrored(t, s)
+	one, in := copied(t, s)
 	in.read()
 	owned := owners.New(core.Principal{ID: "ann"}, policy.Chain{}, one.Request(), core.Trace{}, "")
 	owners.Adopt(owned, event(1, 1, core.Opened{Task: one.ID(), From: owned.From(), Request: one.Request()}), nil)
@@ -67,9 +67,9 @@ func TestAMirrorForgetsWhatWasAskedWhenItsOwnerRefusesIt(t *testing.T) {
 	}
 }
 
-func TestAMirrorKeepsWhatTheJournalHasLost(t *testing.T) {
+func TestACopyKeepsWhatTheJournalHasLost(t *testing.T) {
 	s, _, _ := newStore()
-	one, in := mirrored(t, s)
+	one, in := copied(t, s)
 	in.read()
 	one.Extend([]core.Event{event(1, 5, core.Text{Text: "x"})})
 	if got := in.read(); got != "gap 2-4 5" {
@@ -78,7 +78,7 @@ func TestAMirrorKeepsWhatTheJournalHasLost(t *testing.T) {
 }
 
 // An owner sends events over connections that may be lost, with what it has sent.
-func TestAMirrorTakesNothingBehindAHoleThatItsOwnerMayFill(t *testing.T) {
+func TestACopyTakesNothingBehindAHoleThatItsOwnerMayFill(t *testing.T) {
 	text := core.Text{Text: "x"}
 	hear := func(one *task.Task, wantLacks bool, seqs ...uint64) {
 		t.Helper()
@@ -91,7 +91,7 @@ func TestAMirrorTakesNothingBehindAHoleThatItsOwnerMayFill(t *testing.T) {
 	}
 	t.Run("the owner has it", func(t *testing.T) {
 		s, _, _ := newStore()
-		one, in := mirrored(t, s)
+		one, in := copied(t, s)
 		hear(one, true, 5, 6, 7) // it is asked once
 		hear(one, false, 2, 3, 4, 5, 6, 7)
 		if got := in.read(); got != "1 2 3 4 5 6 7" {
@@ -101,7 +101,7 @@ func TestAMirrorTakesNothingBehindAHoleThatItsOwnerMayFill(t *testing.T) {
 	})
 	t.Run("the owner has lost it", func(t *testing.T) {
 		s, _, _ := newStore()
-		one, in := mirrored(t, s)
+		one, in := copied(t, s)
 		hear(one, true, 5)
 		hear(one, true, 4) // it has a part of it
 		hear(one, false, 4, 5)
@@ -111,7 +111,7 @@ func TestAMirrorTakesNothingBehindAHoleThatItsOwnerMayFill(t *testing.T) {
 	})
 	t.Run("another life of the owner has less", func(t *testing.T) {
 		s, _, _ := newStore()
-		one, in := mirrored(t, s)
+		one, in := copied(t, s)
 		hear(one, true, 5)
 		answer := []core.Event{event(2, 7, text), event(2, 8, core.Done{})}
 		if after := one.AskAnew(); after != (core.Cursor{}) {
@@ -129,7 +129,7 @@ func TestAMirrorTakesNothingBehindAHoleThatItsOwnerMayFill(t *testing.T) {
 	})
 	t.Run("the journal has it", func(t *testing.T) {
 		s, _, _ := newStore()
-		one, in := mirrored(t, s)
+		one, in := copied(t, s)
 		hear(one, true, 5)
 		one.Extend([]core.Event{one.Events()[0], event(1, 2, text), event(2, 3, core.Done{})})
 		if got := in.read(); got != "1 2 3 over" {
@@ -138,9 +138,9 @@ func TestAMirrorTakesNothingBehindAHoleThatItsOwnerMayFill(t *testing.T) {
 	})
 }
 
-func TestAReaderMayBeAheadOfAMirror(t *testing.T) {
+func TestAReaderMayBeAheadOfACopy(t *testing.T) {
 	s, _, _ := newStore()
-	one, _ := mirrored(t, s)
+	one, _ := copied(t, s)
 	in := &inbox{}
 	if _, err := one.Watch(in, core.Cursor{Epoch: 1, Seq: 3}, nil); err != nil {
 		t.Fatalf("what it has read at another hub: got %v, want it to wait", err)
@@ -167,7 +167,7 @@ func TestAReaderMayBeAheadOfAMirror(t *testing.T) {
 func TestATaskThatIsTakenBackEndsOnceThatIsStored(t *testing.T) {
 	s, h, _ := newStore()
 	h.behind = true
-	one, in := mirrored(t, s)
+	one, in := copied(t, s)
 	in.read()
 	end := event(2, 2, core.Failed{Fault: core.NewFault(core.CodeUnreachable, "gone")})
 	if !one.TakeBack("a", end) || one.IsRemote() || one.Owner() != "a" {
@@ -185,9 +185,9 @@ func TestATaskThatIsTakenBackEndsOnceThatIsStored(t *testing.T) {
 	}
 }
 
-func TestAMirrorKnowsWhatItsOwnerWouldRefuse(t *testing.T) {
+func TestACopyKnowsWhatItsOwnerWouldRefuse(t *testing.T) {
 	s, _, _ := newStore()
-	one, _ := mirrored(t, s)
+	one, _ := copied(t, s)
 	if err := one.Inject(core.Injected{Content: "x"}); core.AsFault(err).Code != core.CodeConflict {
 		t.Errorf("context before an agent has it: got %v, want a conflict", err)
 	}
@@ -211,7 +211,7 @@ func TestAMirrorKnowsWhatItsOwnerWouldRefuse(t *testing.T) {
 	}
 }
 
-func TestAMirrorHasItsRequestBeforeItsCallerExtendsIt(t *testing.T) {
+func TestACopyHasItsRequestBeforeItsCallerExtendsIt(t *testing.T) {
 	s, _, _ := newStore()
 	const id = core.TaskID("0197f6a0-0000-7000-8000-000000000001")
 	first := event(1, 1, core.Opened{Task: id, From: core.Principal{ID: "ann"}, Request: core.Request{Content: "why?"}})
@@ -226,7 +226,7 @@ func TestAMirrorHasItsRequestBeforeItsCallerExtendsIt(t *testing.T) {
 
 func TestWhatTheJournalHasLostOfACopyIsAGap(t *testing.T) {
 	s, _, _ := newStore()
-	one, in := mirrored(t, s)
+	one, in := copied(t, s)
 	text := core.Text{Text: "x"}
 	one.Extend([]core.Event{event(1, 2, core.Assigned{Agent: "bob", Attempt: 1}), event(1, 3, text), event(1, 4, text), event(1, 5, text)})
 	if got := in.read(); got != "1 2 3 4 5" {
@@ -250,7 +250,7 @@ func TestWhatTheJournalHasLostOfACopyIsAGap(t *testing.T) {
 
 func TestACopyForgetsACancelThatTheJournalHasLost(t *testing.T) {
 	s, _, _ := newStore()
-	one, _ := mirrored(t, s)
+	one, _ := copied(t, s)
 	one.Extend([]core.Event{event(1, 2, core.Assigned{Agent: "bob", Attempt: 1}), event(1, 3, core.CancelRequested{By: "ann"}), event(1, 4, core.ApprovalRequested{ID: "1", Name: "rm"})})
 	one.Extend([]core.Event{event(2, 3, core.Retrying{Agent: "bob", Hub: "c"})})
 	if one.IsCancelling() || len(one.Approvals()) > 0 || one.Agent() != "bob" || one.Owner() != "c" {
