@@ -164,6 +164,8 @@ const (
 	watchEvery = 250 * time.Millisecond
 	// writtenAtOnce is how many of the names that hubs tell of may wait.
 	writtenAtOnce = 1024
+	// toldBytes is how large a value is told at most: a larger one is read.
+	toldBytes = 4 << 10
 	// watchGap is how long to wait for a name that another one has overtaken.
 	watchGap = 10 * time.Millisecond
 	// watchBehind is how far a watch may be behind: longer ago the bucket remembers what was given back.
@@ -173,6 +175,9 @@ const (
 // tell tells the hubs that a name was written, with its place in the bucket, or zero. They look by
 // themselves, too.
 func (c *Claims) tell(name, value string, revision uint64) {
+	if len(value) > toldBytes {
+		name, value, revision = "", "", 0
+	}
 	data := binary.BigEndian.AppendUint64(nil, revision)
 	data = binary.AppendUvarint(data, uint64(len(name)))
 	_ = c.j.bus.Publish(subjectClaims, append(append(data, name...), value...))
@@ -222,7 +227,9 @@ func (c *Claims) Watch(ctx context.Context, prefix string, all func(map[string]s
 	for read := time.Now(); err == nil; {
 		select {
 		case w := <-told:
-			early[w.revision] = w
+			if len(early) < writtenAtOnce { // else what comes is read
+				early[w.revision] = w
+			}
 			for ; early[next].revision == next; next++ {
 				if strings.HasPrefix(early[next].name, prefix) {
 					change(early[next].name, early[next].holder)

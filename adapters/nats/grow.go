@@ -73,6 +73,9 @@ func (j *Journal) copyAside(ctx context.Context, dir string) (err error) {
 	alone := &Journal{log: j.log, version: j.version, stop: func() {}, replicas: 1}
 	defer func() { err = errors.Join(err, alone.Close()) }()
 	alone.marks.read(filepath.Join(dir, asideDir))
+	if err := dropIndexes(filepath.Join(dir, asideDir)); err != nil {
+		return err
+	}
 	if err := alone.embed(Options{}, filepath.Join(dir, asideDir), ""); err != nil {
 		return err
 	}
@@ -119,11 +122,20 @@ func (f *fence) copyFrom(ctx context.Context, alone *Journal) error {
 		return err
 	}
 	var msgs []*nats.Msg
-	size := 0
-	for m, err := range from.replay(ctx, getRequest{Seq: 1}, 0, nil) {
+	var holes []hole
+	size, missing, unsure := 0, 0, from.cut()
+	for m, err := range from.replay(ctx, getRequest{Seq: 1}, 0, &holes) {
 		if err != nil {
 			return err
 		}
+		before := f.place + uint64(len(msgs)) // the copies have no holes
+		switch {
+		case m.place <= unsure:
+			f.setCut(before + 1)
+		case len(holes) > missing:
+			f.setCut(before)
+		}
+		missing = len(holes)
 		msgs = append(msgs, &nats.Msg{Subject: m.subject, Header: partHeaders(m.header), Data: m.data})
 		if size += len(m.data); size >= copyBytes {
 			if err := f.copy(ctx, msgs); err != nil {
@@ -132,7 +144,11 @@ func (f *fence) copyFrom(ctx context.Context, alone *Journal) error {
 			msgs, size = nil, 0
 		}
 	}
-	return f.copy(ctx, msgs)
+	err = f.copy(ctx, msgs)
+	if len(holes) > missing {
+		f.setCut(f.place)
+	}
+	return err
 }
 
 // copy stores messages that were read from another journal.

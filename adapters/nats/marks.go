@@ -132,13 +132,13 @@ func (f *fence) opened(ctx context.Context, s jetstream.Stream) error {
 // first. After the first one of the whole stream it says which were not said before.
 func (f *fence) replayed(ctx context.Context, whole bool, first uint64, holes *[]hole) error {
 	f.j.marks.mu.Lock()
-	defer f.j.marks.mu.Unlock()
 	m, marked := f.j.marks.Streams[f.stream]
+	f.j.marks.mu.Unlock()
 	looks := whole && marked && !m.looked
 	if len(*holes) == 0 && !looks {
 		return nil
 	}
-	now, err := f.awaitState(ctx)
+	now, err := f.awaitState(ctx) // which waits for a leader
 	if err != nil {
 		return err
 	}
@@ -158,6 +158,9 @@ func (f *fence) replayed(ctx context.Context, whole bool, first uint64, holes *[
 			f.lacks(h)
 		}
 	}
+	f.j.marks.mu.Lock()
+	defer f.j.marks.mu.Unlock()
+	m = f.j.marks.Streams[f.stream]
 	m.Holes, m.looked = slices.Clone(all), true
 	f.j.marks.Streams[f.stream] = m
 	return nil
@@ -173,6 +176,18 @@ func (f *fence) mayHaveDropped(at time.Time, now jetstream.StreamState) bool {
 func (f *fence) lacks(h hole) {
 	f.j.log.Error("records of the journal are missing, as if a file had been damaged, emptied, cut off or removed: the tasks in them are unknown, or have gaps",
 		"stream", f.stream, "records", h.To-h.From+1, "from", h.From, "to", h.To)
+}
+
+// setCut notes that what was at the places up to one may lack messages.
+func (f *fence) setCut(last uint64) {
+	f.j.marks.mu.Lock()
+	defer f.j.marks.mu.Unlock()
+	if f.j.marks.Streams == nil {
+		f.j.marks.Streams = map[string]mark{}
+	}
+	m := f.j.marks.Streams[f.stream]
+	m.Cut = last
+	f.j.marks.Streams[f.stream] = m
 }
 
 // cut returns the place after which the end of the stream was missing at some start; 0 if that never was so.

@@ -155,7 +155,8 @@ func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.
 		}
 		m, err := messageOf(answer)
 		if errors.Is(err, errTorn) {
-			return next + 1, true, nil // it is missing
+			next, err = f.behindTorn(ctx, getRequest{Seq: next, Next: r.Next, At: r.At}, last)
+			return next, true, err
 		}
 		if err != nil {
 			return next, false, err
@@ -173,6 +174,18 @@ func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.
 		}
 	}
 	return next, false, nil
+}
+
+// behindTorn returns where to go on behind a message that has no place in the answer to r, and is missing.
+func (f *fence) behindTorn(ctx context.Context, r getRequest, last uint64) (next uint64, err error) {
+	m, err := f.j.getFromLeader(ctx, f.stream, r)
+	switch {
+	case m.place > 0:
+		return m.place + 1, nil
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return last + 1, nil
+	}
+	return r.Seq, err
 }
 
 // awaitAnswer returns the next answer. It returns errSilent if none comes for the time wait.

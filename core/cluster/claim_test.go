@@ -111,6 +111,27 @@ func TestOfTwoAgentsThatClaimOneIDOneGetsIt(t *testing.T) {
 	})
 }
 
+// Who is refused an id takes nothing from others who want it at the same hub, and may have it.
+func TestARefusedClaimRefusesNoneOfAnotherPrincipal(t *testing.T) {
+	for _, later := range []time.Duration{300 * time.Microsecond, 700 * time.Microsecond, 1200 * time.Microsecond, 5 * time.Millisecond} {
+		inBubble(t, 3, func(t *testing.T, r *rig) {
+			a, b := r.hubs["a"], r.hubs["b"]
+			b.keeps = true
+			if err := b.join(t.Context(), "x", team("ann")); err != nil {
+				t.Fatal(err)
+			}
+			r.untilAgreed()
+			ben := make(chan error, 1)
+			go func() { ben <- a.join(t.Context(), "x", team("ben")) }()
+			time.Sleep(later)
+			if err := a.join(t.Context(), "x", team("ann")); err != nil {
+				t.Errorf("%s behind ben: got %v, want that ann gets the id from hub b", later, err)
+			}
+			<-ben
+		})
+	}
+}
+
 func TestTheIDsOfALifeThatIsOverAreFree(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		a, b := r.hubs["a"], r.hubs["b"]
@@ -126,8 +147,8 @@ func TestTheIDsOfALifeThatIsOverAreFree(t *testing.T) {
 			t.Error("the id was free before the life was taken over: want it only after")
 		}
 		t.Logf("joined %v after the kill", time.Since(began))
-		r.until("what is left of the life is given back", func() bool { _, left := r.claims.Holders()["agent.y"]; return !left })
-		if got := r.claims.Holders()["agent.x"]; !strings.Contains(got, `"hub":"b"`) {
+		r.until("what is left of the life is given back", func() bool { _, left := r.claims.Holders()["at.y"]; return !left })
+		if got := r.claims.Holders()["at.x"]; !strings.Contains(got, `"hub":"b"`) {
 			t.Errorf("the claim of x: got %s, want that of b", got)
 		}
 	})
@@ -170,7 +191,7 @@ func TestWhileClaimsStallJoiningWaitsAndNothingElse(t *testing.T) {
 		if err := <-joined; err != nil {
 			t.Errorf("joining once claims work: got %v, want no error", err)
 		}
-		r.until("old is given back", func() bool { _, held := r.claims.Holders()["agent.old"]; return !held })
+		r.until("old is given back", func() bool { _, held := r.claims.Holders()["at.old"]; return !held })
 	})
 }
 
@@ -252,7 +273,7 @@ func TestAnIDThatWasClaimedAndNotUsedIsThatOfTheOlderConnectionAgain(t *testing.
 		}
 		a.c.Unclaim("x", 2) // the engine keeps the older connection
 		time.Sleep(50 * time.Millisecond)
-		if got := r.claims.Holders()["agent.x"]; !cluster.Claimed(got, a.life, 1) {
+		if got := r.claims.Holders()["at.x"]; !cluster.Claimed(got, a.life, 1) {
 			t.Errorf("the claim: got %s, want that of connection 1", got)
 		}
 		wantCode(t, "somebody else", b.join(t.Context(), "x", team("ben")), core.CodeConflict)
@@ -273,7 +294,7 @@ func TestAConnectionThatClaimsAgainAtOnceKeepsTheID(t *testing.T) {
 		}
 		a.c.Put(cluster.Entry{Card: core.Card{ID: "x"}, Connection: 2, Principal: team("ann")})
 		time.Sleep(time.Second)
-		if got := r.claims.Holders()["agent.x"]; !cluster.Claimed(got, a.life, 2) {
+		if got := r.claims.Holders()["at.x"]; !cluster.Claimed(got, a.life, 2) {
 			t.Errorf("the claim: got %q, want that of the connection", got)
 		}
 	})
@@ -294,7 +315,7 @@ func TestALifeThatIsOverDoesNotTakeFromItsSuccessor(t *testing.T) {
 		a := r.start("a")
 		a.mustJoin("x")
 		wantCode(t, "the former life", zombie.Claim(t.Context(), cluster.Entry{Card: core.Card{ID: "x"}, Connection: 9, Principal: team("x")}), core.CodeUnreachable)
-		if got := r.claims.Holders()["agent.x"]; !cluster.Claimed(got, a.life, 1) || len(r.at("x")) != 1 {
+		if got := r.claims.Holders()["at.x"]; !cluster.Claimed(got, a.life, 1) || len(r.at("x")) != 1 {
 			t.Errorf("the claim: got %s at %q, want that of the present life", got, r.at("x"))
 		}
 	})

@@ -241,8 +241,8 @@ func (c *Cluster) Missing() (names []string) {
 	return names
 }
 
-// HasQuorum reports whether this hub may take new work: it hears a majority of the known hubs,
-// and they hear it.
+// HasQuorum reports whether this hub may take new work: a majority of the known hubs has lately heard
+// it, itself included.
 func (c *Cluster) HasQuorum() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -38,8 +38,8 @@ type Load struct {
 	HopsUntil time.Time `json:"hops_until,omitzero"`
 }
 
-// namePrefix stands before the id of an agent in [Claims].
-const namePrefix = "agent."
+// namePrefix stands before the id of an agent in [Claims]. Those of the major version before began with "agent.".
+const namePrefix = "at."
 
 func claimName(id core.AgentID) string { return namePrefix + string(id) }
 

@@ -43,7 +43,7 @@ const (
 	_        State = iota
 	Up             // it is heard
 	Suspect        // it has not been heard lately
-	Gone           // a majority has not heard it for long, or it has left: its agents are no longer in the roster
+	Gone           // two hubs have not heard it for long, or it has left: its agents are no longer in the roster
 	Draining       // it is heard, and takes no new work
 	Starting       // it is heard, and takes no part yet
 )

@@ -358,7 +358,7 @@ func TestAHubOfALaterMajorVersionIsLoggedOnceAndDisturbsNobody(t *testing.T) {
 		}
 		for range 10 {
 			time.Sleep(250 * time.Millisecond)
-			if err := r.net.Bus("z").Publish("hubs", []byte(`{"v":"2.0","kind":"beat","hub":"z","epoch":1}`)); err != nil {
+			if err := r.net.Bus("z").Publish("hubs", []byte(`{"v":"3.0","kind":"beat","hub":"z","epoch":1}`)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -367,7 +367,7 @@ func TestAHubOfALaterMajorVersionIsLoggedOnceAndDisturbsNobody(t *testing.T) {
 		}
 		log.mu.Lock()
 		defer log.mu.Unlock()
-		if len(log.all) != 1 || !strings.Contains(log.all[0], "ERROR") || !strings.Contains(log.all[0], "version 2.0") || !strings.Contains(log.all[0], "hub=z") {
+		if len(log.all) != 1 || !strings.Contains(log.all[0], "ERROR") || !strings.Contains(log.all[0], "version 3.0") || !strings.Contains(log.all[0], "hub=z") {
 			t.Errorf("the log: got %q, want one line with the hub and its version", log.all)
 		}
 	})

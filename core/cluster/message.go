@@ -15,8 +15,8 @@ import (
 // The messages between hubs are JSON. Each has the version of this form. A minor version adds
 // members, which older hubs ignore; a major one may change anything, and is refused.
 const (
-	major   = 1
-	version = "1.0"
+	major   = 2 // before, the roster was told, and a name in the store was a claim alone
+	version = "2.0"
 )
 
 // The subjects. All hubs listen on the first; the others are requests to one hub.

@@ -102,14 +102,14 @@ func TestTheFormOfEachMessageIsStable(t *testing.T) {
 
 func TestWhatAHubOfTheNextMinorVersionAddsIsIgnored(t *testing.T) {
 	for _, m := range examples() {
-		later := strings.Replace(string(encode(m)), `{"v":"1.0",`, `{"v":"1.9","weather":{"wind":1},`, 1)
+		later := strings.Replace(string(encode(m)), `{"v":"2.0",`, `{"v":"2.9","weather":{"wind":1},`, 1)
 		got, err := readAny([]byte(later))
 		if err != nil {
 			t.Errorf("%s: got %v, want no error", later, err)
 			continue
 		}
 		want := string(encode(m))
-		if text := strings.Replace(string(encode(got)), `"v":"1.9"`, `"v":"1.0"`, 1); text != want {
+		if text := strings.Replace(string(encode(got)), `"v":"2.9"`, `"v":"2.0"`, 1); text != want {
 			t.Errorf("what was read: got %s, want %s", text, want)
 		}
 	}
@@ -117,7 +117,7 @@ func TestWhatAHubOfTheNextMinorVersionAddsIsIgnored(t *testing.T) {
 
 func TestALaterMajorVersionIsRefused(t *testing.T) {
 	for _, m := range examples() {
-		later := strings.Replace(string(encode(m)), `"v":"1.0"`, `"v":"2.0"`, 1)
+		later := strings.Replace(string(encode(m)), `"v":"2.0"`, `"v":"3.0"`, 1)
 		if _, err := readAny([]byte(later)); !errors.Is(err, errMajor) {
 			t.Errorf("%s: got %v, want that the version is refused", later, err)
 		}
@@ -127,16 +127,16 @@ func TestALaterMajorVersionIsRefused(t *testing.T) {
 func TestMessagesThatMakeNoSenseAreRefused(t *testing.T) {
 	for _, text := range []string{
 		``, `{}`, `[]`, `{"v":1}`, `{"v":"x","kind":"beat"}`, `{"v":"0.9","kind":"beat"}`,
-		`{"v":"1.0","kind":"beat"}`,
-		`{"v":"1.0","kind":"beat","hub":"a.b","epoch":1}`,
-		`{"v":"1.0","kind":"beat","hub":"a","epoch":0}`,
-		`{"v":"1.0","kind":"beat","hub":"a","epoch":1,"index":1024}`,
-		`{"v":"1.0","kind":"beat","hub":"a","epoch":1,"index":-1}`,
-		`{"v":"1.0","kind":"beat","hub":"a","epoch":1,"known":[{"hub":"*","epoch":1}]}`,
-		`{"v":"1.0","kind":"beat","hub":"a","epoch":1,"known":[{"hub":"b","epoch":1,"by":{"hub":"b","epoch":0}}]}`,
-		`{"v":"1.0","kind":"loads","hub":"","epoch":1}`,
-		`{"v":"1.0","kind":"agent","hub":"a"}`,
-		`{"v":"1.0","v":"1.0","kind":"loads","hub":"a","epoch":1}`,
+		`{"v":"2.0","kind":"beat"}`,
+		`{"v":"2.0","kind":"beat","hub":"a.b","epoch":1}`,
+		`{"v":"2.0","kind":"beat","hub":"a","epoch":0}`,
+		`{"v":"2.0","kind":"beat","hub":"a","epoch":1,"index":1024}`,
+		`{"v":"2.0","kind":"beat","hub":"a","epoch":1,"index":-1}`,
+		`{"v":"2.0","kind":"beat","hub":"a","epoch":1,"known":[{"hub":"*","epoch":1}]}`,
+		`{"v":"2.0","kind":"beat","hub":"a","epoch":1,"known":[{"hub":"b","epoch":1,"by":{"hub":"b","epoch":0}}]}`,
+		`{"v":"2.0","kind":"loads","hub":"","epoch":1}`,
+		`{"v":"2.0","kind":"agent","hub":"a"}`,
+		`{"v":"2.0","v":"2.0","kind":"loads","hub":"a","epoch":1}`,
 	} {
 		if m, err := readAny([]byte(text)); err == nil {
 			t.Errorf("%s: got %+v, want an error", text, m)

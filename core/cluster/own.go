@@ -53,7 +53,8 @@ func (c *Cluster) ownAgent(id core.AgentID) *ownAgent {
 	return a
 }
 
-// want returns what the store should have of the agent, "" for nothing, and the principal that claims its id.
+// want returns what the store should have of the agent, "" for nothing, and the principal of the connection that
+// claims the id by that.
 func (a *ownAgent) want() (string, core.Principal) {
 	switch {
 	case a.put != "":
@@ -63,6 +64,11 @@ func (a *ownAgent) want() (string, core.Principal) {
 	}
 	last := a.claims[slices.Max(slices.Collect(maps.Keys(a.claims)))]
 	return last.text, last.entry.Principal
+}
+
+// isOf reports whether a claim is decided by what another hub says to one of a principal.
+func (of *claim) isOf(p core.Principal) bool {
+	return of.entry.Principal.ID == p.ID && of.entry.Principal.Authenticated == p.Authenticated
 }
 
 // isJoining reports whether a connection has the id, or wants it, and is not the agent.
@@ -197,35 +203,47 @@ func (c *Cluster) write(id core.AgentID, a *ownAgent, from, to string, p core.Pr
 	<-c.writing
 	if err == nil && holder != to {
 		if err = c.vacate(c.working, id, p, holder); err == nil {
-			c.has(id, a, holder, false, nil)
+			c.has(id, a, holder, false)
 			return nil
 		}
 	}
-	if _, final := errors.AsType[*core.Fault](err); err == nil || final {
-		c.has(id, a, to, err == nil, err)
+	if err == nil {
+		c.has(id, a, to, true)
+		return nil
+	}
+	if _, final := errors.AsType[*core.Fault](err); final {
+		c.lost(id, a, p, err)
 		return nil
 	}
 	return err
 }
 
-// has notes what the store has of an id. If this hub got it, or does not get it, its connections are told.
-func (c *Cluster) has(id core.AgentID, a *ownAgent, text string, got bool, refused error) {
+// has notes what the store has of an id. If this hub got it, its connections are told.
+func (c *Cluster) has(id core.AgentID, a *ownAgent, text string, got bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if a.text = text; refused != nil {
-		if a.text = ""; a.entry != nil {
+	a.text, a.held = text, got && !a.again && len(a.claims) > 0
+	for _, of := range a.claims {
+		if a.held {
+			of.tell(nil)
+		}
+	}
+}
+
+// lost tells the connections of a principal that another hub keeps the id. It may give it up to those of others.
+func (c *Cluster) lost(id core.AgentID, a *ownAgent, p core.Principal, why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a.text = ""
+	for n, of := range a.claims {
+		if !of.isOf(p) {
+			continue
+		}
+		of.tell(why)
+		if a.entry != nil && a.entry.Connection == n {
 			c.s.Log.Warn("an agent has come to another hub, which does not know this life any more", "agent", id)
 		}
-		a.entry, a.put = nil, ""
-	}
-	a.held = got && !a.again && len(a.claims) > 0
-	for n, of := range a.claims {
-		if a.held || refused != nil {
-			of.tell(refused)
-		}
-		if refused != nil {
-			delete(a.claims, n)
-		}
+		a.drop(n)
 	}
 }
 

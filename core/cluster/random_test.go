@@ -26,7 +26,11 @@ var (
 // restarts, pauses, partitions and losses. All the while no two hubs that have a quorum have one
 // agent; after it, in peace, all hubs know the same.
 func TestAfterAnyScheduleTheRosterIsTheSameAndIDsWereUnique(t *testing.T) {
-	for seed := *firstSeed; seed < *firstSeed+uint64(tier.Pick(3, *schedules)); seed++ {
+	seeds := []uint64{127} // an id that was given to another hub was written again, for a connection that came meanwhile
+	for n := range uint64(tier.Pick(3, *schedules)) {
+		seeds = append(seeds, *firstSeed+n)
+	}
+	for _, seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { newSchedule(t, seed).run(60) })
 		})
@@ -176,7 +180,7 @@ func (s *schedule) rest(d time.Duration) {
 			}
 			if len(has) > 1 {
 				slices.Sort(has)
-				s.t.Fatalf("hubs with a quorum that have %s: got %q, want one; the claim is %s\n%s\n%q\n%q", id, has, s.claims.Holders()["agent."+string(id)], fmt.Sprint(s.steps), s.hubs[has[0]].events(), s.hubs[has[1]].events())
+				s.t.Fatalf("hubs with a quorum that have %s: got %q, want one; the claim is %s\n%s\n%q\n%q", id, has, s.claims.Holders()["at."+string(id)], fmt.Sprint(s.steps), s.hubs[has[0]].events(), s.hubs[has[1]].events())
 			}
 		}
 	}
@@ -206,7 +210,7 @@ func (s *schedule) claimed() bool {
 	for _, h := range s.hubs {
 		h.mu.Lock()
 		for id, e := range h.own {
-			if !cluster.Claimed(holders["agent."+string(id)], h.life, e.Connection) {
+			if !cluster.Claimed(holders["at."+string(id)], h.life, e.Connection) {
 				h.mu.Unlock()
 				return false
 			}

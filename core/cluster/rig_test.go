@@ -271,6 +271,10 @@ func (h *testHub) join(ctx context.Context, id core.AgentID, p core.Principal) e
 	if h.ended {
 		return core.NewFault(core.CodeUnreachable, "the hub has ended")
 	}
+	if was, has := h.own[id]; has && was.Connection > e.Connection {
+		h.c.Unclaim(id, e.Connection)
+		return core.NewFault(core.CodeConflict, "a newer connection is here")
+	}
 	h.own[id] = e
 	h.c.Put(e)
 	return nil
