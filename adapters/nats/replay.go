@@ -76,6 +76,11 @@ func (f *fence) isWhole(m message) bool {
 	if f.subject != "" {
 		return m.subject == f.subject
 	}
+	return m.isOfTasks()
+}
+
+// isOfTasks reports whether a message has events of tasks, or is a part of one that has.
+func (m message) isOfTasks() bool {
 	return m.isPart() || m.header.Get(partHeader) == "" && bytes.HasPrefix(m.data, []byte(taskLine))
 }
 
@@ -155,7 +160,11 @@ func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.
 		}
 		m, err := messageOf(answer)
 		if errors.Is(err, errTorn) {
-			next, err = f.behindTorn(ctx, getRequest{Seq: next, Next: r.Next, At: r.At}, last)
+			ask := getRequest{Seq: next, Next: r.Next}
+			if next == r.Seq {
+				ask.At = r.At
+			}
+			next, err = f.behindTorn(ctx, ask, last)
 			return next, true, err
 		}
 		if err != nil {
@@ -178,6 +187,9 @@ func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.
 
 // behindTorn returns where to go on behind a message that has no place in the answer to r, and is missing.
 func (f *fence) behindTorn(ctx context.Context, r getRequest, last uint64) (next uint64, err error) {
+	if r.At.IsZero() {
+		r.Seq = max(r.Seq, 1)
+	}
 	m, err := f.j.getFromLeader(ctx, f.stream, r)
 	switch {
 	case m.place > 0:

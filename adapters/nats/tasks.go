@@ -66,7 +66,8 @@ type taskLines struct {
 	text  []byte
 }
 
-// lines yields the lines of all tasks in messages, and an error, which is the last that it yields.
+// lines yields the lines of all tasks in messages, and an error, which is the last that it yields. A message that has
+// none counts as missing.
 func lines(messages iter.Seq2[message, error]) iter.Seq2[taskLines, error] {
 	return func(yield func(taskLines, error) bool) {
 		var parts assembly
@@ -74,6 +75,9 @@ func lines(messages iter.Seq2[message, error]) iter.Seq2[taskLines, error] {
 			if err != nil {
 				yield(taskLines{}, err)
 				return
+			}
+			if !m.isOfTasks() {
+				continue // it is damaged, and counts as missing
 			}
 			data, whole := parts.add(m.header, m.data)
 			if !whole {
