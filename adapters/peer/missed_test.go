@@ -26,7 +26,7 @@ func TestAHubThatCouldNotBeToldAsksForWhatItHasMissed(t *testing.T) {
 		}
 		subscriber := subscribing(t, r.b.person("sue"), "family.*")
 		turns := 0
-		turn := func(size int) {
+		turn := func() {
 			t.Helper()
 			turns++
 			asked, err := ann.Open(core.Request{To: core.ToAgent("amy"), Thread: "talk", Content: fmt.Sprint(turns)}, hub.OpenOptions{})
@@ -37,7 +37,7 @@ func TestAHubThatCouldNotBeToldAsksForWhatItHasMissed(t *testing.T) {
 			for got.ID() != asked.ID() { // the end of one before
 				got = assigned(t, amy)
 			}
-			if err := amy.Report(got.ID(), core.Done{Text: strings.Repeat("x", size)}, nil); err != nil {
+			if err := amy.Report(got.ID(), core.Done{}, nil); err != nil {
 				t.Fatal(err)
 			}
 			until(t, ann, asked.ID(), core.KindDone)
@@ -51,13 +51,17 @@ func TestAHubThatCouldNotBeToldAsksForWhatItHasMissed(t *testing.T) {
 				t.Errorf("%s: the other hub has %d turns of the conversation, want %d", when, got, want)
 			}
 		}
-		turn(10)
+		notice := func(topic string, size int) error {
+			_, err := ann.Open(core.Request{Intent: core.IntentNotify, To: core.ToHub(), Notice: &core.Notice{Topic: topic}, Content: strings.Repeat("x", size)}, hub.OpenOptions{})
+			return err
+		}
+		turn()
 		wantTurns("while it hears all")
 
 		r.end()
-		for _, size := range []int{200 << 10, 2 << 10} { // until no such turn can be told
+		for _, fill := range []func(){func() { _ = notice("filler", 200<<10) }, turn} { // until no such news can be told
 			for before := r.a.Counters()["peer.untold"]; r.a.Counters()["peer.untold"] == before; {
-				turn(size)
+				fill()
 			}
 		}
 		var nails, offered []string
@@ -66,7 +70,7 @@ func TestAHubThatCouldNotBeToldAsksForWhatItHasMissed(t *testing.T) {
 			offered = append(offered, "tools."+nails[i])
 		}
 		offering(t, r.a.person("paul"), "tools", nails...)
-		_, err = ann.Open(core.Request{Intent: core.IntentNotify, To: core.ToHub(), Notice: &core.Notice{Topic: "family.news"}, Content: strings.Repeat("news ", 1000)}, hub.OpenOptions{})
+		err = notice("family.news", 5000)
 		if f := core.AsFault(err); f == nil || f.Code != core.CodeUnreachable {
 			t.Errorf("a notice that no hub could be told: got %v, want unreachable at once", err)
 		}

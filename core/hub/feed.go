@@ -232,9 +232,8 @@ func (f *Feed) fallBack() {
 	defer h.mu.Unlock()
 	h.leave(f)
 	f.live, f.shared = false, nil
-	own := f.sess.views.ids()
 	for i, o := range f.at.open {
-		if !own[o.id] {
+		if !f.sess.views.has(o.id) {
 			f.resumed = append(f.resumed, resumed{o.id, f.at.cursor(i)})
 		}
 	}

@@ -79,15 +79,13 @@ func (v *views) forget(t *task.Task, r *task.Reader) {
 	}
 }
 
-// ids returns the tasks that are read.
-func (v *views) ids() map[core.TaskID]bool {
+// has reports whether a task is read in either form.
+func (v *views) has(id core.TaskID) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	all := make(map[core.TaskID]bool, len(v.readers))
-	for of := range v.readers {
-		all[of.id] = true
-	}
-	return all
+	_, whole := v.readers[view{id: id}]
+	_, redacted := v.readers[view{id: id, redacted: true}]
+	return whole || redacted
 }
 
 func (v *views) close() {
@@ -118,7 +116,7 @@ func (s *Session) viewAfter(t *task.Task, next uint64, tag any) {
 
 // viewOnce is view, unless the session reads the task already.
 func (s *Session) viewOnce(t *task.Task, tag any) {
-	if !s.views.ids()[t.ID()] {
+	if !s.views.has(t.ID()) {
 		s.view(t, tag)
 	}
 }

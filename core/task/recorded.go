@@ -6,7 +6,7 @@ import (
 
 // Readers may be ahead of the journal only by a limit: once the journal is further behind,
 // they get the end of a task only when it is recorded. In a cluster they get an event only once it is
-// recorded, except a request that was made here: a hub that takes over a task then knows everything that was
+// recorded, except a request: a hub that takes over a task then knows everything that was
 // read of it. The agent of the task does not wait.
 
 type recordWaiter struct {
@@ -116,20 +116,19 @@ func (t *Task) showsRecorded() bool {
 	return t.store.limits.Cluster && (!t.remote || t.recorded < t.moved)
 }
 
-// shown returns the last sequence number that readers may see, but for an end that waits. They see the request at
-// once where it was made: elsewhere, an owner may refuse it without its content, and store nothing of that. Callers
-// hold mu.
+// shown returns the last sequence number that readers may see, but for an end that waits: of a request at once,
+// unless its content was dropped, which only this hub knows. Callers hold mu.
 func (t *Task) shown() uint64 {
 	switch {
 	case !t.showsRecorded():
 		return t.last()
-	case t.adopted:
+	case t.dropped:
 		return max(t.recorded, t.lost)
 	}
 	return max(t.recorded, t.lost, 1)
 }
 
-// readable returns how many events readers may see. Callers hold mu.
+// readable returns how many events readers may see; none, if even the first one waits. Callers hold mu.
 func (t *Task) readable() int {
 	switch {
 	case t.showsRecorded():
@@ -139,3 +138,6 @@ func (t *Task) readable() int {
 	}
 	return t.log.Len()
 }
+
+// known returns how many events there are so far for what reads the task once: every task has a first one. Callers hold mu.
+func (t *Task) known() int { return max(t.readable(), min(t.log.Len(), 1)) }

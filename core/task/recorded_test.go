@@ -3,6 +3,7 @@ package task_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -102,21 +103,20 @@ func TestAWaiterForTheJournalReturnsOnceTheJournalHasTheEvent(t *testing.T) {
 	})
 }
 
-func TestInAClusterARequestIsReadAtOnceWhereItWasMadeAndAllElseOnceItIsStored(t *testing.T) {
+func TestInAClusterARequestIsReadAtOnceUnlessItsContentWasDropped(t *testing.T) {
 	inCluster := limits
 	inCluster.Cluster = true
 	s, _, _ := newStoreWith(inCluster)
-	for _, row := range []struct {
+	for i, row := range []struct {
 		name    string
-		adopted bool
+		dropped bool
 		want    string
-	}{{"opened here", false, "1"}, {"opened at another hub", true, ""}} {
+	}{{"with its content", false, "1"}, {"without it", true, ""}} {
 		t.Run(row.name, func(t *testing.T) {
 			one := s.New(core.Principal{ID: "ann"}, policy.Chain{}, core.Request{To: core.ToAgent("bob"), Content: "why?", Deadline: time.Now().Add(day)}, core.Trace{}, "")
-			if row.adopted {
-				s.Adopt(one, event(1, 1, core.Opened{Task: "0197f6a0-0000-7000-8000-000000000001", From: one.From(), Request: one.Request()}), nil)
-			} else if err := s.Open(one, nil); err != nil {
-				t.Fatal(err)
+			s.Adopt(one, event(1, 1, core.Opened{Task: core.TaskID(fmt.Sprintf("0197f6a0-0000-7000-8000-00000000000%d", i)), From: one.From(), Request: one.Request()}), nil)
+			if row.dropped {
+				one.DropContent()
 			}
 			var viewer, waiter inbox
 			one.Attach(&viewer, task.Viewer, nil, 0)
@@ -124,6 +124,9 @@ func TestInAClusterARequestIsReadAtOnceWhereItWasMadeAndAllElseOnceItIsStored(t 
 			one.Refuse(core.NewFault(core.CodeUnreachable, "nobody is there"))
 			wantRead(t, "a viewer", &viewer, row.want)
 			wantRead(t, "a waiter", &waiter, "")
+			if got := len(one.Events()); got != 1 {
+				t.Errorf("what reads it once: got %d events, want the first one", got)
+			}
 			one.SetRecorded(1)
 			wantRead(t, "a viewer of what was stored", &viewer, strings.TrimPrefix("1", row.want))
 			one.SetRecorded(2)
@@ -131,7 +134,7 @@ func TestInAClusterARequestIsReadAtOnceWhereItWasMadeAndAllElseOnceItIsStored(t 
 			wantRead(t, "a waiter for the end", &waiter, "over")
 			var late inbox
 			one.Attach(&late, task.Waiter, nil, 1)
-			wantRead(t, "who awaits it later", &late, "over")
+			wantRead(t, "one that awaits it later", &late, "over")
 		})
 	}
 }

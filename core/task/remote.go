@@ -42,7 +42,7 @@ func (s *Store) Adopt(t *Task, opened core.Event, work *quota.Work) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := opened.Body.(core.Opened)
-	t.id, t.epoch, t.adopted = b.Task, opened.Epoch, true
+	t.id, t.epoch = b.Task, opened.Epoch
 	t.share.Add(OverheadBytes + t.request.Size())
 	s.put(t, work)
 	t.mu.Lock()

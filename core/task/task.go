@@ -78,7 +78,7 @@ type life struct {
 	loaded     bool
 	remote     bool        // another hub owns it
 	unstored   bool        // and has stored nothing of it
-	adopted    bool        // it was opened at another hub
+	dropped    bool        // the content of its request was dropped
 	beyond     uint64      // the first event that came behind a hole, for which the owner was asked; 0 if none did
 	sparse     bool        // it was loaded, or has been a remote: its text may be merged, and numbers missing
 	owner      string      // the hub that the last record of a move names; "" for the one that opened it
@@ -276,7 +276,7 @@ func (t *Task) Receipt() core.Receipt {
 // Answer returns the outcome so far.
 func (t *Task) Answer() core.Answer {
 	t.mu.Lock()
-	log, n := t.log, t.readable()
+	log, n := t.log, t.known()
 	t.mu.Unlock()
 	if t.hides {
 		log = LogOf(t.said(log.slice(n)))
@@ -287,10 +287,10 @@ func (t *Task) Answer() core.Answer {
 	return a
 }
 
-// Events returns the events so far. They may share memory with the log: read only.
+// Events returns the events so far, at least the first one. They may share memory with the log: read only.
 func (t *Task) Events() []core.Event {
 	t.mu.Lock()
-	log, n := t.log, t.readable()
+	log, n := t.log, t.known()
 	t.mu.Unlock()
 	return t.said(log.slice(n))
 }
@@ -402,7 +402,7 @@ func (t *Task) DropContent() {
 // dropContent is DropContent for a task whose log has the first event alone. Callers hold mu.
 func (t *Task) dropContent() {
 	before := t.request.Size()
-	t.request, t.key = t.request.WithoutContent(), ""
+	t.request, t.key, t.dropped = t.request.WithoutContent(), "", true
 	first := t.log.At(0)
 	first.Body = t.opened()
 	t.log = LogOf([]core.Event{first})

@@ -34,7 +34,9 @@ func (r *Hubs) Find(ctx context.Context, id core.TaskID) (*task.Task, error) {
 		return r.findTakenBack(ctx, id)
 	}
 	found, owner, late := r.findStored(ctx, id)
-	switch {
+	switch o := r.view.get(first); {
+	case errors.Is(late, unknownTask) && !(o.gone && o.taken):
+		return nil, err // its owner may have it, and not have stored it yet
 	case errors.Is(late, unknownTask):
 		return r.findTakenBack(ctx, id)
 	case late != nil:
