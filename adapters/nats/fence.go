@@ -84,7 +84,7 @@ func (e *fencedError) Error() string {
 	if e.estate {
 		return fmt.Sprintf("another hub has taken over the journal of hub %s in its turn (%s)", e.of, e.by)
 	}
-	return fmt.Sprintf("another hub has taken over the journal of hub %s (%s): this hub can record nothing more and stops; hubs that share a NATS server need a name each (journal.name)", e.of, e.by)
+	return fmt.Sprintf("another hub has taken over the journal of hub %s (%s): this hub can record nothing more", e.of, e.by)
 }
 
 // Unwrap returns journal.ErrFenced.

@@ -198,6 +198,17 @@ func TestCloseWaitsForAStoreThatElects(t *testing.T) {
 	})
 }
 
+func TestCloseDoesNotWaitForAStoreThatAnotherHubHasTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, audit.Options{Store: &store{refuses: journal.ErrFenced}, Patience: 9 * time.Second})
+		l.Audit(call("ana", core.WatchAll{}))
+		began := time.Now()
+		if err := l.Close(); !errors.Is(err, journal.ErrFenced) || time.Since(began) > time.Second {
+			t.Errorf("got %v after %s, want what is lost within 1s", err, time.Since(began))
+		}
+	})
+}
+
 func TestCloseDoesNotWaitForItsLastLineWhereNothingCanBeStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}

@@ -22,7 +22,8 @@ type Options struct {
 	Store core.RecordLog
 	// Hub is the id of the hub, the object of its start and stop.
 	Hub string
-	// Patience is how long Close waits for a store that refuses; zero means 2 s.
+	// Patience is how long Close waits for a store that refuses; zero means 2 s. It does not wait for one that was
+	// taken over ([journal.ErrFenced]).
 	Patience time.Duration
 	// Unavailable, if set, reports whether the store can take nothing until others come back: then Close does
 	// not wait for the line alone that says that the hub stops. It may be called concurrently.
@@ -114,7 +115,7 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	}
 	l.seq, l.prev = end.seq, end.prev
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if !end.clean { // the hub was killed
+	if !end.clean { // the hub was killed or taken over
 		l.add(Line{At: time.Now(), Act: ActMissing, Outcome: string(core.CodeInternal)})
 	}
 	l.add(Line{At: time.Now(), Act: ActStart, Object: name(o.Hub), Outcome: OK})

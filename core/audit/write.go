@@ -2,8 +2,10 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
@@ -74,7 +76,7 @@ func (l *Log) append(lines []Line) bool {
 		if first.IsZero() {
 			first = time.Now()
 		}
-		if l.isClosed() && time.Since(first) >= l.opts.Patience {
+		if l.isClosed() && (errors.Is(err, journal.ErrFenced) || time.Since(first) >= l.opts.Patience) {
 			return false
 		}
 		if timer.Sleep(l.ctx, retryPause) != nil {

@@ -144,7 +144,7 @@ func checkAct(name string) error {
 func auditDetail(l audit.Line) string {
 	switch {
 	case l.Act == audit.ActMissing && l.Count == 0:
-		return "the hub was killed: its last entries may be missing"
+		return "the hub was killed, or another one took it over: its last entries may be missing"
 	case l.Act == audit.ActMissing:
 		return fmt.Sprintf("entries that could not be written: %d", l.Count)
 	case l.Count > 0:
@@ -197,7 +197,7 @@ func verifyAudit(ctx context.Context, to *hubFlags, of string) error {
 	case v.Entries == 0:
 		text = "the audit has no entries"
 	case v.Missing > 0 || v.Kills > 0:
-		text += fmt.Sprintf("; entries that could not be written: %d; times that the hub was killed and its last entries may be missing: %d", v.Missing, v.Kills)
+		text += fmt.Sprintf("; entries that could not be written: %d; times that the hub was killed or taken over and its last entries may be missing: %d", v.Missing, v.Kills)
 	}
 	if hub != "" {
 		text = "hub " + visible(hub) + ": " + text

@@ -72,7 +72,7 @@ func TestTheAuditIsVerified(t *testing.T) {
 	lines := strings.SplitAfter(good, "\n")
 	killed := fmt.Sprintf(`{"seq":1,"at":"2026-01-02T03:04:05Z","principal":"","act":"missing","object":"","outcome":"internal","prev":"%064d"}`+"\n", 0)
 	for text, want := range map[string]string{
-		killed: "; entries that could not be written: 0; times that the hub was killed and its last entries may be missing: 1\n",
+		killed: "; entries that could not be written: 0; times that the hub was killed or taken over and its last entries may be missing: 1\n",
 		strings.Join(slices.Delete(slices.Clone(lines), 2, 3), ""):        "line 3 (seq 4): its prev is not the hash of the line before",
 		strings.Join(slices.Insert(slices.Clone(lines), 3, lines[2]), ""): "line 4 (seq 3): its prev is not the hash of the line before",
 		good:                                 "the audit is intact: entries: 6, from 1 to 6, last hash ",

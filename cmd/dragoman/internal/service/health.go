@@ -87,7 +87,11 @@ func (s *Service) watchJournal() {
 			s.hub.JournalHealth()
 		case <-deposed:
 			deposed = nil
-			s.fail(s.journal.Health())
+			err := s.journal.Health()
+			if !s.config.Clustered() {
+				err = fmt.Errorf("%w: hubs that share a NATS server need a name each (journal.name)", err)
+			}
+			s.fail(err)
 		case <-s.ctx.Done():
 			return
 		}
