@@ -60,7 +60,7 @@ simulate: # SCHEDULES schedules of a cluster in which everything goes wrong (def
 simulate-faults: # plants the faults of adapters/peer/testdata/faults.json one by one, each of which the simulation has to find
 	go test -count=1 -timeout 0 -v -run '^TestTheSimulationFindsFaults$$' ./adapters/peer -sim.faults $(or $(SCHEDULES),10000)
 
-kill: # kills and stops hubs of a cluster KILLS times (default 1,000) under load in every dialect; SEED=n for the same ones again
+kill: # kills and stops hubs of clusters, with NATS embedded and beside them, KILLS times (default 1,000) under load in every dialect; SEED=n for the same ones again
 	go test -count=1 -timeout 0 -v -run '^TestHubsAreKilledUnderLoad$$' ./cmd/dragoman/e2e -kills $(or $(KILLS),1000) -kills.seed $(or $(SEED),0)
 
 bench-cluster: # what a cluster of three hubs costs: questions to another hub, chunks, three hubs over one, 10,000 agents

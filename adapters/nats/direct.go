@@ -31,6 +31,14 @@ type getRequest struct {
 	Bytes int       `json:"max_bytes,omitempty"`
 }
 
+// from returns the request for one message at a place or after it, for which r asks, too.
+func (r getRequest) from(place uint64) getRequest {
+	if place == r.Seq {
+		return getRequest{Seq: place, Next: r.Next, At: r.At}
+	}
+	return getRequest{Seq: place, Next: r.Next}
+}
+
 const directGet = jetstream.DefaultAPIPrefix + "DIRECT.GET."
 
 // answerTimeout bounds a request to the server, as those of the library.

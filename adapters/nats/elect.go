@@ -63,7 +63,7 @@ func (j *Journal) ask(ctx context.Context, all []*nats.Msg) error {
 
 // electTime bounds an election, electTick is the time between two looks at it, and electAgain that between
 // two requests: by then an election has begun and ended, unless it had no winner.
-const electTime, electTick, electAgain = 5 * time.Second, 20 * time.Millisecond, 1500 * time.Millisecond
+const electTime, electTick, electAgain = 5 * time.Second, 20 * time.Millisecond, 700 * time.Millisecond
 
 // unheard are servers for which others were elected, and when.
 type unheard struct {

@@ -20,7 +20,7 @@ func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limi
 }
 
 // read is journal.Journal.Read. It reads the subject of the task from the time at which the
-// task began to its end, and from the start of the stream if that misses events.
+// task began to its end, and from the start of the stream if that misses the first events.
 func (h *hubTasks) read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
 	if !plain(task) {
 		return nil, journal.ErrUnknown
@@ -32,7 +32,7 @@ func (h *hubTasks) read(ctx context.Context, task core.TaskID, after uint64, lim
 	h.j.reopening.RLock()
 	defer h.j.reopening.RUnlock()
 	r, err := h.collect(ctx, task, since(task), after, limit)
-	if err == nil && !r.whole {
+	if err == nil && (r.seen == 0 || r.hole) {
 		r, err = h.collect(ctx, task, time.Time{}, after, limit)
 	}
 	if err != nil {

@@ -109,7 +109,7 @@ func (f *fence) messages(ctx context.Context, r getRequest, last uint64) iter.Se
 				// A server that finds a file of the stream empty says that once, and then what is behind it.
 				some, err, missed = !missed && r.Next == everything, timer.Sleep(ctx, replicaPause), true
 			case errors.Is(err, jetstream.ErrMsgNotFound):
-				some, err = f.has(ctx, getRequest{Seq: next, At: r.At, Next: r.Next}, last)
+				some, err = f.has(ctx, r.from(next), last)
 			case (errors.Is(err, errSilent) || f.j.clustered && errors.Is(err, nats.ErrNoResponders)) && time.Since(heard) < answerTimeout:
 				some, err, wait = true, timer.Sleep(ctx, replicaPause), f.j.longer(wait)
 			case errors.Is(err, errSilent) || errors.Is(err, nats.ErrNoResponders):
@@ -160,11 +160,7 @@ func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.
 		}
 		m, err := messageOf(answer)
 		if errors.Is(err, errTorn) {
-			ask := getRequest{Seq: next, Next: r.Next}
-			if next == r.Seq {
-				ask.At = r.At
-			}
-			next, err = f.behindTorn(ctx, ask, last)
+			next, err = f.behindTorn(ctx, r.from(next), last)
 			return next, true, err
 		}
 		if err != nil {
@@ -178,11 +174,20 @@ func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.
 			return next, false, nil
 		}
 		before, next = m.place, m.place+1
-		if pending == "" {
-			return next, true, nil // servers before 2.11 send one message
+		if err := f.none(pending); err != nil || pending == "" { // servers before 2.11 send one message
+			return next, true, err
 		}
 	}
 	return next, false, nil
+}
+
+// none returns jetstream.ErrMsgNotFound if a replica has no message behind one, as another ask would, by how many it
+// says that it has.
+func (f *fence) none(pending string) error {
+	if pending == "0" && f.j.replicas > 1 {
+		return jetstream.ErrMsgNotFound
+	}
+	return nil
 }
 
 // behindTorn returns where to go on behind a message that has no place in the answer to r, and is missing.

@@ -69,7 +69,7 @@ func (j *Journal) send(ctx context.Context, name string, msgs ...*nats.Msg) (pla
 
 // lostTime is how long an acknowledgement may take while the other servers may send what is for a leader
 // to one that does not hear it.
-const lostTime = time.Second
+const lostTime = unheardPatience
 
 var errNoAnswer = errors.New("no server has acknowledged it in time")
 

@@ -35,7 +35,8 @@ type killTimes struct {
 const killsOfCluster = 25
 
 // Hubs are killed, and stand still, while agents and clients of every dialect work. Every task gets
-// one end, which is the same at every hub, and what a client was told.
+// one end, which is the same at every hub, and what a client was told. The hubs of the first cluster have NATS
+// embedded, those of the second one meet at three servers of NATS, and so on.
 func TestHubsAreKilledUnderLoad(t *testing.T) {
 	tier.Full(t, "it kills hubs for minutes")
 	t.Parallel()
@@ -47,9 +48,12 @@ func TestHubsAreKilledUnderLoad(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	var all []killTimes
 	for len(all) < *kills && !t.Failed() {
-		more := min(killsOfCluster, *kills-len(all))
+		more, hubs := min(killsOfCluster, *kills-len(all)), startCluster
+		if len(all)/killsOfCluster%2 == 1 {
+			hubs = func(t testing.TB, n int, _ ...string) hubCluster { return startHubsOn(t, startNATS(t, 3), n) }
+		}
 		t.Run(fmt.Sprintf("kills %d to %d", len(all)+1, len(all)+more), func(t *testing.T) {
-			all = append(all, killUnderLoad(t, random, more)...)
+			all = append(all, killUnderLoad(t, hubs(t, 3), random, more)...)
 		})
 	}
 	for _, of := range []struct {
@@ -73,13 +77,15 @@ func TestHubsAreKilledUnderLoad(t *testing.T) {
 	}
 }
 
-// killUnderLoad kills hubs of a new cluster n times, and compares what clients were told.
-func killUnderLoad(t *testing.T, random *rand.Rand, n int) (all []killTimes) {
-	hubs := startCluster(t, 3)
+// killUnderLoad kills hubs of a new cluster n times, lets others stand still before, and compares what clients were told.
+func killUnderLoad(t *testing.T, hubs hubCluster, random *rand.Rand, n int) (all []killTimes) {
 	load := startLoad(hubs)
 	t.Cleanup(func() { load.stop() })
 	hubs.untilAgents(t)
 	for i := range n {
+		if random.IntN(5) == 0 {
+			hubs.standsBriefly(t, hubs[random.IntN(len(hubs))], 700*time.Millisecond+time.Duration(random.Int64N(int64(1800*time.Millisecond))))
+		}
 		victim, how := hubs[random.IntN(len(hubs))], os.Kill
 		if random.IntN(5) == 0 {
 			how = pause
@@ -208,6 +214,43 @@ func (c hubCluster) strike(t *testing.T, victim *clusterHub, how os.Signal) (too
 		victim.cont()
 	}
 	return took
+}
+
+// standsBriefly stops a hub that has a task, for less than the time after which it counts as lost: its task goes on.
+func (c hubCluster) standsBriefly(t *testing.T, victim *clusterHub, pauseTime time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
+	asker := c[0]
+	if asker == victim {
+		asker = c[1]
+	}
+	life := func() (epoch uint64) {
+		asker.untilHubs(asker.name+" hears "+victim.name, func(hubs []cluster.Hub) bool {
+			epoch = stateOf(hubs, victim.name).Epoch
+			return stateOf(hubs, victim.name).State == cluster.Up
+		})
+		return epoch
+	}
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	first, reader := make(chan string, 1), &clusterReader{}
+	reading.Go(func() { reader.openAndRead(ctx, asker, "probe-"+victim.name, first) })
+	task, before := wait(ctx, t, first), life()
+	victim.signal(pause)
+	time.Sleep(pauseTime)
+	victim.cont()
+	if after := life(); after != before {
+		t.Errorf("hub %s stood still for %v: got its life %d, want %d as before", victim.name, pauseTime, after, before)
+	}
+	if _, err := asker.Cancel(ctx, core.TaskID(task), ""); err != nil {
+		t.Error(err)
+	}
+	reading.Wait()
+	if !strings.Contains(reader.end, `"cancelled"`) {
+		t.Errorf("task %s of hub %s, which stood still for %v: got the end %s, want that it was cancelled afterwards", task, victim.name, pauseTime, reader.end)
+	}
+	t.Logf("%s stood still for %v", victim.name, pauseTime)
 }
 
 // openAndRead opens a long task of an agent at a hub and reads it there, to its end. It tells the task once
