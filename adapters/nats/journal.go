@@ -121,7 +121,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	keep, keepUsage := o.Keep.Or(), o.KeepUsage.Or()
 	j := &Journal{
 		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), version: o.Version, address: Redacted(o.URL), logs: map[string]*Log{}, tellEvery: tellEvery, latestHeads: journal.LatestHeads, ownerBytes: ownerBytes,
-		otherReads: make(places, maxReads),
+		otherReads: make(places, maxOtherReads),
 		failure:    failure{reported: make(chan struct{}, 1)}, deposed: deposed{told: make(chan struct{})}, stop: func() {},
 	}
 	err := j.start(ctx, o, name)

@@ -20,7 +20,7 @@ func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limi
 }
 
 // read is journal.Journal.Read. It reads the subject of the task from the time at which the
-// task began to its end, and from the start of the stream if that misses the first events.
+// task began to its end and, if that is not found, what is before: the clocks of two hubs differ, or one was set back.
 func (h *hubTasks) read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
 	if !plain(task) {
 		return nil, journal.ErrUnknown
@@ -31,9 +31,10 @@ func (h *hubTasks) read(ctx context.Context, task core.TaskID, after uint64, lim
 	defer h.reads.leave()
 	h.j.reopening.RLock()
 	defer h.j.reopening.RUnlock()
-	r, err := h.collect(ctx, task, since(task), after, limit)
-	if err == nil && (r.seen == 0 || r.hole) {
-		r, err = h.collect(ctx, task, time.Time{}, after, limit)
+	r := reading{task: task, after: after, limit: limit}
+	first, err := h.collect(ctx, &r, since(task), math.MaxUint64)
+	if err == nil && !r.whole {
+		_, err = h.collect(ctx, &r, time.Time{}, first-1)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading task %s from the journal: %w", task, err)
@@ -57,23 +58,23 @@ func since(task core.TaskID) time.Time {
 	return begun
 }
 
-// collect collects the events of a task that are after an event, and at most limit of them unless that is 0 or
-// less, from what was stored since a time.
-func (h *hubTasks) collect(ctx context.Context, task core.TaskID, from time.Time, after uint64, limit int) (reading, error) {
-	r := reading{after: after, limit: limit}
-	ask := getRequest{At: from, Next: h.prefix + slot(task), Batch: taskMessages, Bytes: taskBytes}
-	for l, err := range lines(h.messages(ctx, ask, math.MaxUint64)) {
-		if err == nil && l.task == task {
+// collect collects events of a task from what was stored since a time, up to the place last. It returns the place of
+// the first message of the subject.
+func (h *hubTasks) collect(ctx context.Context, r *reading, from time.Time, last uint64) (first uint64, err error) {
+	first = math.MaxUint64
+	ask := getRequest{At: from, Next: h.prefix + slot(r.task), Batch: taskMessages, Bytes: taskBytes}
+	for l, err := range lines(h.messages(ctx, ask, last)) {
+		if err == nil && l.task == r.task {
 			err = r.add(l)
 		}
 		if err != nil {
-			return r, err
+			return first, err
 		}
-		if r.whole {
+		if first = min(first, l.place); r.whole {
 			break
 		}
 	}
-	return r, nil
+	return first, nil
 }
 
 // taskMessages is the first batch of messages that are read for a task. Most tasks are in one message, or
@@ -85,13 +86,14 @@ const taskBytes = 512 << 10
 
 // reading collects the events of a task.
 type reading struct {
+	task   core.TaskID
 	after  uint64
 	limit  int
-	found  []core.Event // in the order of the store
-	wanted int          // how many of them are after after
-	seen   uint64       // the last sequence number found; 0 before there are any
-	hole   bool         // earlier ones are missing, or come later in the store
-	whole  bool         // nothing more is wanted
+	found  []core.Event
+	wanted int    // how many of them are after after
+	seen   uint64 // the last sequence number found; 0 before there are any
+	hole   bool   // earlier ones are missing, or come later in the store
+	whole  bool   // nothing more is wanted
 }
 
 // places has one for each read of a task that goes on, and for no more: a server sends the answers to all of
@@ -101,6 +103,10 @@ type places chan struct{}
 // maxReads is how many tasks are read at the same time. With more it is no faster, and each waits longer for
 // the first message.
 const maxReads = 4
+
+// maxOtherReads is the same for those of other hubs. When one of them is lost, all tasks that ran there are read at
+// once, and the reads wait most of the time for answers that do not come.
+const maxOtherReads = 16
 
 // take waits for a place. It returns the cause of ctx when that ends.
 func (p places) take(ctx context.Context) error {
@@ -135,9 +141,7 @@ func (r *reading) add(l taskLines) error {
 
 // events returns the wanted events in order, each once.
 func (r *reading) events() (out []core.Event) {
-	if r.hole {
-		slices.SortStableFunc(r.found, func(a, b core.Event) int { return cmp.Compare(a.Seq, b.Seq) })
-	}
+	slices.SortStableFunc(r.found, func(a, b core.Event) int { return cmp.Compare(a.Seq, b.Seq) })
 	seen := r.after
 	for _, e := range r.found {
 		if rest, ok := e.AfterSeq(seen); ok && (r.limit <= 0 || len(out) < r.limit) {

@@ -9,9 +9,9 @@ import (
 )
 
 // usualSilence is how long to wait for the leader of a stream before it is asked again, and replicaSilence
-// for any of several replicas before another one is. Each time it is twice as long, up to longestSilence. While a server is not
-// heard, every second or third request goes to it: then it is unheardSilence at first, and at most
-// unheardPatience, within which others are elected.
+// for any of several replicas before another one is. Each time it is twice as long, up to longestSilence. While a
+// server is not heard, every second or third request goes to it, and of many at once some do several times: then it is
+// unheardSilence at first, half as long again each time, and at most unheardPatience, within which others are elected.
 const (
 	usualSilence, replicaSilence    = 150 * time.Millisecond, 60 * time.Millisecond
 	longestSilence                  = 2 * time.Second
@@ -37,7 +37,7 @@ func (j *Journal) replicaSilence() time.Duration {
 // longer returns how long to wait for an answer the next time.
 func (j *Journal) longer(wait time.Duration) time.Duration {
 	if j.unheard.any() {
-		return min(2*wait, unheardPatience)
+		return min(3*wait/2, unheardPatience)
 	}
 	return min(2*wait, longestSilence)
 }
