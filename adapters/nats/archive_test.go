@@ -198,6 +198,12 @@ func (a archive) recover(t tester) found {
 		t.Fatal(err)
 	}
 	defer j.Close()
+	return a.found(t, j, logger, &log)
+}
+
+// found recovers a hub from a journal that has the archive, and compares the two.
+func (a archive) found(t tester, j *nats.Journal, logger *slog.Logger, log *bytes.Buffer) found {
+	t.Helper()
 	h := hub.New(hub.Options{Journal: j, Log: logger})
 	defer h.Close(t.Context(), "the test is over")
 	if err := h.Recover(t.Context()); err != nil {

@@ -72,6 +72,22 @@ func TestADamagedRecordCostsAtMostTheRestOfItsFileAndIsSaid(t *testing.T) {
 	}
 }
 
+func TestADamagedRecordIsSaidWhereAHubJoinsAClusterToo(t *testing.T) {
+	tier.Full(t, "it runs three servers")
+	a := archived(t)
+	messages := a.messages(t)
+	broken := messages[slices.IndexFunc(messages, func(m stored) bool { return m.block == 1 })/2]
+	a.change(t, a.blockFile(broken.block), flipped((broken.start+broken.end)/2))
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	j := formed(t, func(o *nats.Options) { o.Dir, o.Name, o.Keep, o.Log = a.dir, "dragoman", small, logger })["a"]
+	f := a.found(t, j, logger, &log)
+	f.wantOthers(t, a, touched(messages, broken.block, broken.start, 1<<20))
+	if f.missing(t) == 0 || !strings.Contains(f.log, "level=ERROR") {
+		t.Errorf("got the log\n%swant an error with the number of the missing records", f.log)
+	}
+}
+
 // The embedded server makes what describes its files again.
 func TestADamagedDescriptionOfTheFilesLosesNothing(t *testing.T) {
 	whole := archived(t)
