@@ -102,7 +102,8 @@ func (s *soak) sample() (one soakSample, err error) {
 		v["burst"] = 1
 	}
 	v["goroutines"] = procField(metrics, "go_goroutines")
-	v["heap"] = procField(metrics, "go_memstats_next_gc_bytes") / 2 // what was live at the last collection, with GOGC=100
+	// What was live at the last collection: the next one waits for that and so many percent more.
+	v["heap"] = procField(metrics, "go_memstats_next_gc_bytes") / (1 + procField(metrics, "go_gc_gogc_percent")/100)
 	return one, nil
 }
 

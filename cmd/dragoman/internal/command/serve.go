@@ -56,7 +56,7 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 	if err := errors.Join(service.CheckListeners(settings), service.ReadFiles(settings)); err != nil {
 		return wrongSettings(err)
 	}
-	service.LimitMemory(settings.Limits.Memory)
+	service.LimitMemory(ctx, settings.Limits.Memory)
 	at, gone := announce(settings, log)
 	defer gone()
 	commands := commandLog{log: log}

@@ -4,17 +4,54 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
 )
 
-// LimitMemory sets the memory limit of the garbage collector, unless the environment does.
-// Near the limit it collects more often.
-func LimitMemory(limit int64) {
+const (
+	// usualPercent is how much garbage, in percent of what is live, the collector of Go waits for, and seldomPercent
+	// that while the heap is small: then a load collects three times for every ten.
+	usualPercent, seldomPercent = 100, 300
+	// smallHeap is the size up to which a heap grows beyond the usual.
+	smallHeap = 192 << 20
+)
+
+// LimitMemory sets the memory limit of the garbage collector, unless GOMEMLIMIT does: near it the collector
+// runs more often. Unless GOGC is set, it runs less often than usual while the heap is small, until ctx ends.
+func LimitMemory(ctx context.Context, limit int64) {
 	if limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(limit)
 	}
+	if os.Getenv("GOGC") == "" {
+		collectSeldom(ctx, uint64(min(smallHeap, debug.SetMemoryLimit(-1)/2))) //nolint:gosec // a limit is not negative
+	}
+}
+
+// collectSeldom adjusts after each collection, until ctx ends, how much garbage the next one waits for. A lower memory limit would
+// do so without this, but what is live may exceed any limit that is small enough, and then the collector
+// would run all the time.
+func collectSeldom(ctx context.Context, small uint64) {
+	if ctx.Err() != nil {
+		debug.SetGCPercent(usualPercent)
+		return
+	}
+	// The percent is that of all this: ten thousand agents have more stack than heap.
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
+	metrics.Read(s)
+	debug.SetGCPercent(garbagePercent(s[0].Value.Uint64()+s[1].Value.Uint64()+s[2].Value.Uint64(), small))
+	type unused struct{ _ *byte } // with a pointer, so that it shares its memory with nothing that lives on
+	runtime.AddCleanup(new(unused), func(small uint64) { collectSeldom(ctx, small) }, small)
+}
+
+// garbagePercent returns how much garbage the collector waits for, in percent of live: what a small heap has room for,
+// and never less than usual, so that no heap is collected more often than without it.
+func garbagePercent(live, small uint64) int {
+	if live >= small/2 {
+		return usualPercent
+	}
+	return int(min(seldomPercent, (small-live)*100/max(1, live))) //nolint:gosec // at most seldomPercent
 }
 
 // contentMemory returns how much of limits.memory the logs of tasks, queues and bodies may take:

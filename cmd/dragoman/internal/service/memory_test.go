@@ -5,6 +5,8 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"sync"
 	"testing"
@@ -69,4 +71,42 @@ func TestAnIdleHubReturnsItsMemoryAFewTimesInAnIdlePeriod(t *testing.T) {
 		t.Errorf("memory was returned %d times, want a few times in each of four idle periods: %s", n, out.String())
 	}
 	runtime.KeepAlive(&ballast)
+}
+
+func TestTheCollectorWaitsForMoreGarbageWhileTheHeapIsSmall(t *testing.T) {
+	for _, tt := range []struct {
+		live uint64
+		want int
+	}{{0, 300}, {20 << 20, 300}, {48 << 20, 300}, {64 << 20, 200}, {96 << 20, 100}, {600 << 20, 100}} {
+		if got := garbagePercent(tt.live, smallHeap); got != tt.want {
+			t.Errorf("%d MiB live: got %d %%, want %d %%", tt.live>>20, got, tt.want)
+		}
+	}
+}
+
+func TestTheCollectorFollowsTheHeap(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer debug.SetGCPercent(usualPercent)
+	// untilPercent collects until the collector waits for so much garbage.
+	untilPercent := func(want uint64) {
+		t.Helper()
+		s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+		for end := time.Now().Add(30 * time.Second); ; {
+			runtime.GC()
+			if metrics.Read(s); s[0].Value.Uint64() == want {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("got %d %% after 30 s, want %d %%", s[0].Value.Uint64(), want)
+			}
+		}
+	}
+	collectSeldom(ctx, 256<<20)
+	untilPercent(seldomPercent)
+	ballast = [][]byte{make([]byte, 150<<20)}
+	untilPercent(usualPercent)
+	ballast = nil
+	untilPercent(seldomPercent)
+	cancel()
+	untilPercent(usualPercent)
 }
