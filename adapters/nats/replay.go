@@ -174,16 +174,16 @@ func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.
 			return next, false, nil
 		}
 		before, next = m.place, m.place+1
-		if err := f.none(pending); err != nil || pending == "" { // servers before 2.11 send one message
+		if err := f.behind(pending); err != nil || pending == "" { // servers before 2.11 send one message
 			return next, true, err
 		}
 	}
 	return next, false, nil
 }
 
-// none returns jetstream.ErrMsgNotFound if a replica has no message behind one, as another ask would, by how many it
-// says that it has.
-func (f *fence) none(pending string) error {
+// behind returns jetstream.ErrMsgNotFound, as the next ask would, if a replica says that it has no messages behind
+// one: pending is their number.
+func (f *fence) behind(pending string) error {
 	if pending == "0" && f.j.replicas > 1 {
 		return jetstream.ErrMsgNotFound
 	}

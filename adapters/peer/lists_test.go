@@ -397,5 +397,9 @@ func TestAHubThatStartsWhileAnotherOneIsGoneListsItsTasks(t *testing.T) {
 		if err != nil || len(page.Tasks) != 1 || len(page.Missing) > 0 {
 			t.Errorf("got %d tasks without those of %q and %v, want the one of c", len(page.Tasks), page.Missing, err)
 		}
+		never := asked.ID()[:len(asked.ID())-4] + "0000" // an id of c
+		if _, err := a.Task(t.Context(), core.Principal{ID: "ann"}, never); core.AsFault(err) == nil || core.AsFault(err).Code != core.CodeUnknownTask {
+			t.Errorf("a task that c never had: got %v, want that it is unknown", err)
+		}
 	})
 }
