@@ -25,17 +25,14 @@ func (j *Journal) ElectWithout(ctx context.Context, hub string) error {
 	defer cancel()
 	tick := time.NewTicker(electTick)
 	defer tick.Stop()
-	for next := (time.Time{}); ; {
+	for asked := (ballots{}); ; {
 		// A server that has just given its lead to that one waits for it as well, and leads nothing.
-		asks := append(j.voteRequests(peerID(hub)), j.voteRequests("")...)
-		if len(asks) == 0 {
+		groups := append(j.ledBy(peerID(hub)), j.ledBy("")...)
+		if len(groups) == 0 {
 			return nil
 		}
-		if now := time.Now(); now.After(next) {
-			if err := j.ask(ctx, asks); err != nil {
-				return err
-			}
-			next = now.Add(electAgain)
+		if err := j.askForVotes(ctx, asked.due(groups, time.Now())); err != nil {
+			return err
 		}
 		select {
 		case <-tick.C:
@@ -45,25 +42,39 @@ func (j *Journal) ElectWithout(ctx context.Context, hub string) error {
 	}
 }
 
-// ask publishes requests for votes.
-func (j *Journal) ask(ctx context.Context, all []*nats.Msg) error {
-	conn, err := j.dial(ctx, "", nats.UserInfo(systemUser, j.password))
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	for _, m := range all {
-		m.Reply = conn.NewInbox() // nobody reads the answers
-		if err := conn.PublishMsg(m); err != nil {
-			return err
-		}
-	}
-	return conn.FlushWithContext(ctx)
+// electTime bounds an election, and electTick is the time between two looks at it. A group is asked again when its
+// term has been the same for electAgain: then nobody has begun an election, which takes at most 0.8 s, or it had no winner.
+const electTime, electTick, electAgain = 5 * time.Second, 20 * time.Millisecond, 850 * time.Millisecond
+
+// raftGroup is a group of servers that elects its leader, in a term.
+type raftGroup struct {
+	name string
+	term uint64
 }
 
-// electTime bounds an election, electTick is the time between two looks at it, and electAgain that between
-// two requests: by then an election has begun and ended, unless it had no winner.
-const electTime, electTick, electAgain = 5 * time.Second, 20 * time.Millisecond, 700 * time.Millisecond
+// ballots are the terms of groups that were asked for votes, and since when they are seen, by the names of the groups.
+type ballots map[string]ballot
+
+type ballot struct {
+	term  uint64
+	since time.Time
+}
+
+// due returns which of the groups to ask now. A request ends an election that is under way, so none is made while the
+// term changes: others may have asked, and on a busy machine an election takes long.
+func (b ballots) due(groups []raftGroup, now time.Time) (due []raftGroup) {
+	for _, g := range groups {
+		last, asked := b[g.name]
+		again := asked && g.term == last.term
+		if again && now.Sub(last.since) < electAgain {
+			continue
+		}
+		if b[g.name] = (ballot{g.term, now}); again || !asked {
+			due = append(due, g)
+		}
+	}
+	return due
+}
 
 // unheard are servers for which others were elected, and when.
 type unheard struct {
@@ -134,25 +145,41 @@ func (t *leaderTerm) end() {
 	t.ctx = nil
 }
 
-// voteRequests returns a request for votes for each group of servers that a server leads, or nobody if it
-// is "": of this server, in the next term, with an empty log. Nobody votes for that, but all who have more
-// begin an election of their own within 0.8 seconds: it is what the servers do when one of them has lost
-// its log, so it is as safe. The server has no other way to begin one, and its times are fixed.
-func (j *Journal) voteRequests(leader string) (all []*nats.Msg) {
+// ledBy returns the groups of servers that a server leads, or nobody if it is "".
+func (j *Journal) ledBy(leader string) (all []raftGroup) {
 	for _, account := range []string{server.DEFAULT_GLOBAL_ACCOUNT, server.DEFAULT_SYSTEM_ACCOUNT} { // the streams, and the servers themselves
 		status := j.server.Raftz(&server.RaftzOptions{AccountFilter: account})
 		if status == nil {
 			continue
 		}
 		for name, g := range (*status)[account] {
-			if g.Leader != leader || !g.SystemAcc || g.PIndex == 0 { // servers with an empty log would vote
-				continue
+			if g.Leader == leader && g.SystemAcc && g.PIndex > 0 { // servers with an empty log would vote
+				all = append(all, raftGroup{name, g.Term})
 			}
-			ask := binary.LittleEndian.AppendUint64(nil, g.Term+1)
-			ask = append(ask, make([]byte, 2*8)...) // the term and the number of the last entry of the log
-			ask = append(ask, peerID(j.server.Name())...)
-			all = append(all, &nats.Msg{Subject: "$NRG.V." + name, Data: ask})
 		}
 	}
 	return all
+}
+
+// askForVotes asks groups of servers for their votes: for this server, in the next term, with an empty log. Nobody votes
+// for that, but all who have more begin an election of their own within 0.8 seconds: it is what the servers do when one
+// of them has lost its log, so it is as safe. The server has no other way to begin one, and its times are fixed.
+func (j *Journal) askForVotes(ctx context.Context, groups []raftGroup) error {
+	if len(groups) == 0 {
+		return nil
+	}
+	conn, err := j.dial(ctx, "", nats.UserInfo(systemUser, j.password))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for _, g := range groups {
+		ask := binary.LittleEndian.AppendUint64(nil, g.term+1)
+		ask = append(ask, make([]byte, 2*8)...) // the term and the number of the last entry of the log
+		ask = append(ask, peerID(j.server.Name())...)
+		if err := conn.PublishRequest("$NRG.V."+g.name, conn.NewInbox(), ask); err != nil { // nobody reads the answers
+			return err
+		}
+	}
+	return conn.FlushWithContext(ctx)
 }

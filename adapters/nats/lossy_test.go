@@ -15,6 +15,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
@@ -162,6 +163,36 @@ func TestAReplayAsksAgainWhenItsRequestWasLost(t *testing.T) {
 	if err != nil || read != 1 || !proxy.lost.Load() {
 		t.Errorf("got %d messages and %v, want 1", read, err)
 	}
+}
+
+// A hub that starts on a busy machine has nothing else to do than to wait for its server.
+func TestAStartWaitsForAServerThatDoesNotAnswer(t *testing.T) {
+	tier.Full(t, "the server says nothing for longer than a request may take")
+	j, proxy := throughLossy(t, "$JS.API.DIRECT.GET", "$JX.API.DIRECT.GET")
+	if err := j.Usage().Append(t.Context(), usage.Record{Task: "t", Seq: 1}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
+	silence, over := context.WithTimeout(ctx, 6*time.Second)
+	defer over()
+	proxy.armed.Store(true)
+	var losing sync.WaitGroup
+	losing.Go(func() {
+		for again := time.NewTicker(time.Millisecond); silence.Err() == nil; {
+			select {
+			case <-again.C:
+				proxy.lost.Store(false) // the next request is lost, too
+			case <-silence.Done():
+			}
+		}
+	})
+	read := 0
+	err := j.Usage().Replay(ctx, func(usage.Record) bool { read++; return true })
+	if err != nil || read != 1 || silence.Err() == nil {
+		t.Errorf("got %d messages and %v, want 1 once the server answers again", read, err)
+	}
+	losing.Wait()
 }
 
 // The servers say that there is no leader, as during an election, when a hub asks who owns a stream.

@@ -98,22 +98,26 @@ const batchGrowth = 4
 
 // messages yields the messages that r asks for, up to the place last, and an error, which is the last that it
 // yields. It asks any replica, and another one if that does not answer; what a replica does not have, it asks the
-// leader for. It yields an unreachable Fault, which it logs, if none answers for answerTimeout, or there is none.
+// leader for. It yields an unreachable Fault, which it logs, if there is none, or none answers for answerTimeout:
+// busyStart where all from a place on is read, as at a start or to take a hub over.
 func (f *fence) messages(ctx context.Context, r getRequest, last uint64) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		wait, heard, missed := f.j.replicaSilence(), time.Now(), false
+		told, all, silent := heard, r.Next == everything && r.At.IsZero(), false
 		for more := true; more && r.Seq <= last; {
 			next, some, err := f.batch(ctx, r, last, wait, yield)
+			silent = hasBeenSilent(silent, err)
 			switch {
 			case errors.Is(err, jetstream.ErrMsgNotFound) && f.j.replicas == 1:
 				// A server that finds a file of the stream empty says that once, and then what is behind it.
 				some, err, missed = !missed && r.Next == everything, timer.Sleep(ctx, replicaPause), true
 			case errors.Is(err, jetstream.ErrMsgNotFound):
 				some, err = f.has(ctx, r.from(next), last)
-			case (errors.Is(err, errSilent) || f.j.clustered && errors.Is(err, nats.ErrNoResponders)) && time.Since(heard) < answerTimeout:
+			case f.mayAnswer(err) && time.Since(heard) < patience(all && silent):
+				told = f.stillUnheard(told, heard, err)
 				some, err, wait = true, timer.Sleep(ctx, replicaPause), f.j.longer(wait)
 			case errors.Is(err, errSilent) || errors.Is(err, nats.ErrNoResponders):
-				f.j.log.Warn("the journal cannot be read for now", "stream", f.stream, "waited", time.Since(heard).Round(time.Millisecond).String(), "error", err)
+				f.unheard(heard, err)
 				err = core.NewFault(core.CodeUnreachable, "the journal does not answer: try again in a while").Because(err)
 			}
 			if err != nil {
@@ -123,10 +127,45 @@ func (f *fence) messages(ctx context.Context, r getRequest, last uint64) iter.Se
 			if next > r.Seq {
 				r.At = time.Time{}
 				wait, heard, missed = f.j.replicaSilence(), time.Now(), false
+				told, silent = heard, false
 			}
 			r.Seq, r.Batch, more = next, min(batchGrowth*r.Batch, batchMessages), some
 		}
 	}
+}
+
+// mayAnswer reports whether a request failed with err to which another replica may answer, or the same one in a while.
+func (f *fence) mayAnswer(err error) bool {
+	return errors.Is(err, errSilent) || f.j.clustered && errors.Is(err, nats.ErrNoResponders)
+}
+
+// busyStart is how long a server may be silent to one who reads all: it may be occupied for that long with streams
+// that it opens itself. The bound is there since a store that has to be opened again waits for its readers.
+const busyStart = time.Minute
+
+// hasBeenSilent reports whether a server was silent, before or now.
+func hasBeenSilent(before bool, err error) bool { return before || errors.Is(err, errSilent) }
+
+// patience returns how long an answer is waited for: longer by one who reads all, from a server that has been silent.
+func patience(busy bool) time.Duration {
+	if busy {
+		return busyStart
+	}
+	return answerTimeout
+}
+
+// stillUnheard says once for each answerTimeout that no server has answered since a time, and returns when it was told.
+func (f *fence) stillUnheard(told, since time.Time, err error) time.Time {
+	if time.Since(told) < answerTimeout {
+		return told
+	}
+	f.unheard(since, err)
+	return time.Now()
+}
+
+// unheard says that no server has answered since a time.
+func (f *fence) unheard(since time.Time, err error) {
+	f.j.log.Warn("the journal cannot be read for now", "stream", f.stream, "waited", time.Since(since).Round(time.Millisecond).String(), "error", err)
 }
 
 // errSilent is returned for a replica that does not answer: it may have died.

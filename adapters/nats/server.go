@@ -65,7 +65,7 @@ func (j *Journal) embed(o Options, store, name string) error {
 	if j.server, err = server.NewServer(opts); err != nil {
 		return fmt.Errorf("making the embedded NATS server: %w", err)
 	}
-	j.server.SetLogger(serverLog{j.log}, false, false)
+	j.server.SetLogger(&serverLog{log: j.log, said: map[string]*repeated{}}, false, false)
 	j.server.Start()
 	if !j.server.ReadyForConnections(10 * time.Second) {
 		return errors.New("the embedded NATS server did not start within 10 s")
