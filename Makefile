@@ -3,7 +3,7 @@
 # The ledgers are compared with the specifications where these are at hand.
 export SPECS ?= $(wildcard $(abspath ../shared/specs))
 
-.PHONY: build program help install uninstall release release-test run test test-full stress cover check fuzz bench gen demo soak simulate simulate-faults kill starve bench-cluster guides conformance systems journal path first-run pictures docs
+.PHONY: build program help install uninstall release release-test run test test-full stress cover check fuzz bench gen demo soak simulate simulate-faults kill kill-alone starve bench-cluster guides conformance systems journal path first-run pictures docs
 
 build: # bin/dragoman, as it is released, and its manual pages
 	bash .ci/build
@@ -62,6 +62,9 @@ simulate-faults: # plants the faults of adapters/peer/testdata/faults.json one b
 
 kill: # kills and stops hubs of clusters, with NATS embedded and beside them, KILLS times (default 1,000) under load in every dialect; SEED=n for the same ones again
 	go test -count=1 -timeout 0 -v -run '^TestHubsAreKilledUnderLoad$$' ./cmd/dragoman/e2e -kills $(or $(KILLS),1000) -kills.seed $(or $(SEED),0)
+
+kill-alone: # kills a hub alone KILLS times (default 300) under load in every dialect
+	go test -count=1 -timeout 0 -v -run '^TestALoneHubIsKilledUnderLoad$$' ./cmd/dragoman/e2e -kills $(or $(KILLS),300)
 
 starve: # hubs of a cluster work for an hour (BUSY=10m) beside eight busy neighbours, and none may be taken over
 	go test -count=1 -timeout 0 -v -run '^TestHubsBesideBusyNeighboursAreNotTakenOver$$' ./cmd/dragoman/e2e -cluster.busy $(or $(BUSY),1h)

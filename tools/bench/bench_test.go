@@ -33,7 +33,7 @@ func TestTheRowsOfTheBenchMeasureBothSides(t *testing.T) {
 	var out, log bytes.Buffer
 	code := run([]string{
 		"-json", "-rounds", "1", "-time", "20ms", "-crowd", "20", "-agents", "8", "-hub-binary", hub, "-base-binary", hub,
-		"-rows", "idle,clients-16,crowd-any,crowd-unknown,thread-acp,pair-*-1",
+		"-rows", "idle,clients-16,crowd-any,crowd-unknown,thread-acp,open-*,pair-*-1",
 	}, &out, &log)
 	if code != 0 {
 		t.Fatalf("got %d and\n%s", code, &log)
@@ -52,7 +52,7 @@ func TestTheRowsOfTheBenchMeasureBothSides(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &result); err != nil {
 		t.Fatalf("got %v, want JSON: %s", err, &out)
 	}
-	if want := 1 + 1 + 2 + 1 + 6*4; len(result.Rows) != want { // 6 requesters ask 4 agents
+	if want := 1 + 1 + 2 + 1 + 3 + 6*4; len(result.Rows) != want { // 6 requesters ask 4 agents
 		t.Errorf("got %d rows, want %d", len(result.Rows), want)
 	}
 	for _, row := range result.Rows {
@@ -67,8 +67,15 @@ func TestTheRowsOfTheBenchMeasureBothSides(t *testing.T) {
 		switch {
 		case row.Name == "idle":
 			want = ""
-			if len(row.Figures) != len(dialects()) {
-				t.Errorf("idle: got %v, want a figure for each of %v", row.Figures, dialects())
+			if len(row.Figures) != 3*len(dialects()) {
+				t.Errorf("idle: got %v, want a figure of each side for each of %v", row.Figures, dialects())
+			}
+		case strings.HasPrefix(row.Name, "open-"):
+			due := row.Figures[len(row.Figures)-1]
+			for _, closed := range row.Figures[:3] {
+				if due.Name != "questions due" || due.Value <= 0 || due.Value > closed.Value/2 {
+					t.Errorf("%s: got %v, want at most half of %v", row.Name, due, closed)
+				}
 			}
 		case strings.HasPrefix(row.Name, "crowd-"):
 			want = "hub base few"

@@ -45,10 +45,17 @@ func oneEach(n int, connect func(worker int, into *side) (*side, error)) (*side,
 	return all, nil
 }
 
+// load is what a side is asked for: atOnce questions at a time at the most, each for chunks.
+type load struct {
+	atOnce, chunks int
+	// rate is how many questions are due a second. With 0 each worker asks again once it has its answer.
+	rate float64
+}
+
 // takeTurns has the sides ask in turns. If besides has a function for a side, it runs during
 // the turns of that side.
-func takeTurns(ctx context.Context, o options, sides []*side, atOnce, chunks int, besides map[*side]func(context.Context) error) (Comparison, error) {
-	c := Comparison{AtOnce: atOnce, Chunks: chunks}
+func takeTurns(ctx context.Context, o options, sides []*side, l load, besides map[*side]func(context.Context) error) (Comparison, error) {
+	c := Comparison{AtOnce: l.atOnce, Chunks: l.chunks}
 	for _, s := range sides {
 		c.Sides = append(c.Sides, SideResult{Name: s.name})
 	}
@@ -56,7 +63,7 @@ func takeTurns(ctx context.Context, o options, sides []*side, atOnce, chunks int
 		turns := make([]turn, len(sides))
 		for n, s := range sides {
 			var err error
-			if turns[n], err = s.turnBeside(ctx, o.each, atOnce, chunks, besides[s]); err != nil {
+			if turns[n], err = s.turnBeside(ctx, o.each, l, besides[s]); err != nil {
 				return c, fmt.Errorf("asking the %s: %w", s.name, err)
 			}
 		}
@@ -69,9 +76,9 @@ func takeTurns(ctx context.Context, o options, sides []*side, atOnce, chunks int
 }
 
 // turnBeside takes a turn while beside runs repeatedly.
-func (s *side) turnBeside(ctx context.Context, span time.Duration, atOnce, chunks int, beside func(context.Context) error) (turn, error) {
+func (s *side) turnBeside(ctx context.Context, span time.Duration, l load, beside func(context.Context) error) (turn, error) {
 	if beside == nil {
-		return s.turn(ctx, span, atOnce, chunks)
+		return s.turn(ctx, span, l)
 	}
 	ended := make(chan error, 1)
 	during, stop := context.WithCancel(ctx)
@@ -82,30 +89,45 @@ func (s *side) turnBeside(ctx context.Context, span time.Duration, atOnce, chunk
 		}
 		ended <- err
 	}()
-	t, err := s.turn(ctx, span, atOnce, chunks)
+	t, err := s.turn(ctx, span, l)
 	stop()
 	return t, errors.Join(err, <-ended)
 }
 
-// turn asks as often as possible for a span of time.
-func (s *side) turn(ctx context.Context, span time.Duration, atOnce, chunks int) (turn, error) {
+// turn asks for a span of time: as often as possible, or at the rate of the load.
+func (s *side) turn(ctx context.Context, span time.Duration, l load) (turn, error) {
+	if l.rate > 0 {
+		return s.openTurn(ctx, span, l, nap)
+	}
+	began := time.Now()
+	return s.askAll(ctx, l, func(context.Context) (time.Time, bool) {
+		now := time.Now()
+		return now, now.Sub(began) < span
+	})
+}
+
+// askAll has each worker ask the questions that next gives it until there are no more. Next
+// returns when a question is due and waits until then; the time of its answer counts from there.
+func (s *side) askAll(ctx context.Context, l load, next func(context.Context) (due time.Time, more bool)) (turn, error) {
 	var mu sync.Mutex
 	var t turn
 	var first error
 	var group sync.WaitGroup
 	s.wire.Store(0)
 	began := time.Now()
-	for w := range atOnce {
+	for w := range l.atOnce {
 		group.Go(func() {
 			var mine series
 			var err error
-			for err == nil && time.Since(began) < span {
-				asked := time.Now()
+			for due, more := next(ctx); more; due, more = next(ctx) {
 				var n int
-				if n, err = s.ask(ctx, w, chunks); err == nil && n != chunks*chunkBytes {
-					err = fmt.Errorf("got %d bytes of text, want %d: text was lost", n, chunks*chunkBytes)
+				if n, err = s.ask(ctx, w, l.chunks); err == nil && n != l.chunks*chunkBytes {
+					err = fmt.Errorf("got %d bytes of text, want %d: text was lost", n, l.chunks*chunkBytes)
 				}
-				mine.add(time.Since(asked))
+				if err != nil {
+					break
+				}
+				mine.add(time.Since(due))
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -116,7 +138,7 @@ func (s *side) turn(ctx context.Context, span time.Duration, atOnce, chunks int)
 		})
 	}
 	group.Wait()
-	t.rate = float64(len(t.took.values)*chunks) / time.Since(began).Seconds()
+	t.rate = float64(len(t.took.values)*l.chunks) / time.Since(began).Seconds()
 	t.wire = float64(s.wire.Load()) / float64(max(1, len(t.took.values)))
 	t.took.sort()
 	return t, first

@@ -27,7 +27,7 @@ func (s *series) At(share float64) time.Duration {
 // MarshalJSON writes the percentiles.
 func (s series) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{
-		"n": len(s.values), "p50_ns": s.At(.5), "p90_ns": s.At(.9), "p99_ns": s.At(.99), "max_ns": s.At(1),
+		"n": len(s.values), "p50_ns": s.At(.5), "p90_ns": s.At(.9), "p99_ns": s.At(.99), "p999_ns": s.At(.999), "max_ns": s.At(1),
 	})
 }
 
@@ -54,13 +54,14 @@ type SideResult struct {
 	// rounds.
 	Rate float64 `json:"rate"`
 	Wire float64 `json:"wire_bytes,omitempty"`
-	// P50Ratio is the first side's median time over this one's, P99Ratio that of their
-	// 99th percentiles, RateRatio its rate over this one's.
+	// P50Ratio is the first side's median time over this one's, P99Ratio and P999Ratio those
+	// of their percentiles 99 and 99.9, RateRatio its rate over this one's.
 	P50Ratio  float64 `json:"p50_ratio,omitempty"`
 	P99Ratio  float64 `json:"p99_ratio,omitempty"`
+	P999Ratio float64 `json:"p999_ratio,omitempty"`
 	RateRatio float64 `json:"rate_ratio,omitempty"`
 
-	rates, wires, p50s, p99s, ratios []float64
+	rates, wires, p50s, p99s, p999s, ratios []float64
 }
 
 // add adds a round: a turn of each side.
@@ -75,6 +76,7 @@ func (c *Comparison) add(turns []turn) {
 		}
 		s.p50s = append(s.p50s, float64(first.took.At(.5))/float64(max(1, t.took.At(.5))))
 		s.p99s = append(s.p99s, float64(first.took.At(.99))/float64(max(1, t.took.At(.99))))
+		s.p999s = append(s.p999s, float64(first.took.At(.999))/float64(max(1, t.took.At(.999))))
 		s.ratios = append(s.ratios, first.rate/max(1, t.rate))
 	}
 }
@@ -84,7 +86,7 @@ func (c *Comparison) finish() {
 		s := &c.Sides[i]
 		s.Took.sort()
 		s.Rate, s.Wire = median(s.rates), median(s.wires)
-		s.P50Ratio, s.P99Ratio, s.RateRatio = median(s.p50s), median(s.p99s), median(s.ratios)
+		s.P50Ratio, s.P99Ratio, s.P999Ratio, s.RateRatio = median(s.p50s), median(s.p99s), median(s.p999s), median(s.ratios)
 	}
 }
 

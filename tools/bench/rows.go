@@ -62,6 +62,12 @@ func allRows() []Row {
 			}
 		}
 	}
+	for _, pair := range [][2]string{{"rest", coven.Name}, {"acp", acp.Dialect}, {"pi", coven.Name}} {
+		rows = append(rows, Row{
+			Name: fmt.Sprintf("open-%s-%s", pair[0], pair[1]), About: fmt.Sprintf("%s asks %s at half the rate that both sides reach, timed from when each question is due", pair[0], pair[1]),
+			ByName: true, measure: askAtRate(pair[0], pair[1]),
+		})
+	}
 	return append(rows,
 		Row{Name: "memory", About: "resident memory after single, parallel and burst, 30 s after, and with the sessions deleted", ByName: true, measure: alone(measureMemory)},
 		Row{Name: "idle", About: "resident memory of an idle agent, by dialect", measure: measureIdle},
@@ -84,21 +90,30 @@ func alone(measure measurement) measurement {
 
 // compare has clients of all servers ask in turns.
 func (b *bench) compare(ctx context.Context, r *RowResult, to []server, atOnce, chunks int, connect func(context.Context, server) (*side, error)) error {
+	sides, err := connectEach(ctx, to, connect)
+	if err != nil {
+		return err
+	}
+	return b.turns(ctx, r, sides, load{atOnce: atOnce, chunks: chunks}, nil)
+}
+
+// connectEach returns a client of each server.
+func connectEach(ctx context.Context, to []server, connect func(context.Context, server) (*side, error)) ([]*side, error) {
 	var sides []*side
 	for _, s := range to {
 		one, err := connect(ctx, s)
 		if err != nil {
-			return errors.Join(fmt.Errorf("connecting to the %s: %w", s.name, err), closeAll(sides))
+			return nil, errors.Join(fmt.Errorf("connecting to the %s: %w", s.name, err), closeAll(sides))
 		}
 		one.name = s.name
 		sides = append(sides, one)
 	}
-	return b.turns(ctx, r, sides, atOnce, chunks, nil)
+	return sides, nil
 }
 
 // turns has the sides ask in turns, and closes them.
-func (b *bench) turns(ctx context.Context, r *RowResult, sides []*side, atOnce, chunks int, besides map[*side]func(context.Context) error) error {
-	c, err := takeTurns(ctx, b.options, sides, atOnce, chunks, besides)
+func (b *bench) turns(ctx context.Context, r *RowResult, sides []*side, l load, besides map[*side]func(context.Context) error) error {
+	c, err := takeTurns(ctx, b.options, sides, l, besides)
 	r.Comparison = &c
 	return errors.Join(err, closeAll(sides))
 }
@@ -182,7 +197,7 @@ func askBesideLongConversation(ctx context.Context, b *bench, r *RowResult) erro
 			return err
 		}
 	}
-	return errors.Join(b.turns(ctx, r, sides, 1, 1, besides), closeAll(others))
+	return errors.Join(b.turns(ctx, r, sides, load{atOnce: 1, chunks: 1}, besides), closeAll(others))
 }
 
 // askInCrowd compares a hub with many agents with one that has few.
@@ -314,17 +329,14 @@ func measureMemory(ctx context.Context, b *bench, r *RowResult) error {
 		}
 		return nil
 	}
-	var sides []*side
-	for _, h := range hubs {
-		one, err := connectPi(ctx, h.addrs, agentID(coven.Name), 0, parallel, nil)
-		if err != nil {
-			return errors.Join(err, closeAll(sides))
-		}
-		one.name = h.name
-		sides = append(sides, one)
+	sides, err := connectEach(ctx, hubs, func(ctx context.Context, s server) (*side, error) {
+		return requesters()["pi"](ctx, s, agentID(coven.Name))
+	})
+	if err != nil {
+		return err
 	}
-	for _, load := range []struct{ atOnce, chunks int }{{1, 1}, {parallel, 1}, {burstAtOnce, burstChunks}} {
-		if _, err := takeTurns(ctx, b.options, sides, load.atOnce, load.chunks, nil); err != nil {
+	for _, l := range []load{{atOnce: 1, chunks: 1}, {atOnce: parallel, chunks: 1}, {atOnce: burstAtOnce, chunks: burstChunks}} {
+		if _, err := takeTurns(ctx, b.options, sides, l, nil); err != nil {
 			return errors.Join(err, closeAll(sides))
 		}
 	}
@@ -343,13 +355,26 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// measureIdle measures the memory of idle agents of every dialect.
+// measureIdle measures the memory of idle agents of every dialect, in hubs and in the relay.
 func measureIdle(ctx context.Context, b *bench, r *RowResult) error {
 	for _, dialect := range dialects() {
 		err := alone(func(ctx context.Context, b *bench, r *RowResult) error {
-			n, err := b.measureIdleAgent(ctx, dialect)
-			r.figure(dialect, n/1024, "KiB")
-			return err
+			servers, err := b.hubs(ctx)
+			if err != nil {
+				return err
+			}
+			relay, err := b.peer(ctx, "relay")
+			if err != nil {
+				return err
+			}
+			for _, s := range append(servers, server{"relay", relay}) {
+				n, err := b.measureIdleAgent(ctx, s, dialect)
+				if err != nil {
+					return err
+				}
+				r.figure(s.name+" "+dialect, n/1024, "KiB")
+			}
+			return nil
 		})(ctx, b, r)
 		if err != nil {
 			return err
@@ -358,28 +383,24 @@ func measureIdle(ctx context.Context, b *bench, r *RowResult) error {
 	return nil
 }
 
-// measureIdleAgent measures how much resident memory an idle agent costs a fresh hub.
-func (b *bench) measureIdleAgent(ctx context.Context, dialect string) (float64, error) {
-	hub, err := b.hub(ctx, "idle")
-	if err != nil {
-		return 0, err
-	}
-	join := func(prefix string, n int) error {
-		_, err := b.peer(ctx, "crowd", "-dialect", dialect, "-prefix", prefix, "-count", strconv.Itoa(n),
-			"-grpc-addr", hub.addrs.GRPC, "-http-addr", hub.addrs.HTTP)
+// measureIdleAgent measures how much resident memory an idle agent costs a fresh server.
+func (b *bench) measureIdleAgent(ctx context.Context, s server, dialect string) (float64, error) {
+	join := func(name string, n int) error {
+		_, err := b.peer(ctx, "crowd", "-dialect", dialect, "-prefix", agentID(name), "-count", strconv.Itoa(n),
+			"-grpc-addr", s.addrs.GRPC, "-http-addr", s.addrs.HTTP)
 		return err
 	}
 	// The first agents allocate what is shared.
 	if err := join("few", b.agents/4); err != nil {
 		return 0, err
 	}
-	before, err := resident(hub.cmd.Process.Pid)
+	before, err := resident(s.cmd.Process.Pid)
 	if err != nil {
 		return 0, err
 	}
 	if err := join("many", b.agents); err != nil {
 		return 0, err
 	}
-	after, err := resident(hub.cmd.Process.Pid)
+	after, err := resident(s.cmd.Process.Pid)
 	return float64(after-before) / float64(b.agents), err
 }

@@ -23,6 +23,7 @@ func TestRowsOfTheBenchAreChosenByName(t *testing.T) {
 		{"", "start single parallel burst clients-64 idle"},
 		{"burst single", "single burst"},
 		{"pair-rest-*-64", "pair-rest-acp-64 pair-rest-coven-64 pair-rest-native-64 pair-rest-parallax-64"},
+		{"open-*", "open-rest-coven open-acp-acp open-pi-coven"},
 		{"crowd-* memory", "crowd-id crowd-any crowd-capability crowd-unknown memory"},
 	} {
 		if got := strings.Join(names(strings.Fields(tt.patterns)...), " "); got != tt.want {

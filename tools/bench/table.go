@@ -18,19 +18,20 @@ func printTable(out io.Writer, r Result) error {
 			continue
 		}
 		if !compared {
-			cells(t, "ROW", "SIDE", "P50", "P90", "P99", "CHUNKS/S", "BYTES/ANSWER", "P50 RATIO", "P99 RATIO", "RATE RATIO")
+			cells(t, "ROW", "SIDE", "P50", "P90", "P99", "P99.9", "CHUNKS/S", "BYTES/ANSWER", "P50 RATIO", "P99 RATIO", "P99.9 RATIO", "RATE RATIO")
 		}
 		compared = true
 		name := row.Name
 		for i, s := range row.Sides {
-			bytes, p50, p99, rate := "-", "-", "-", "-"
+			bytes, p50, p99, p999, rate := "-", "-", "-", "-", "-"
 			if s.Wire > 0 {
 				bytes = fmt.Sprintf("%.0f", s.Wire)
 			}
 			if i > 0 {
-				p50, p99, rate = ratio(s.P50Ratio), ratio(s.P99Ratio), ratio(s.RateRatio)
+				p50, p99, p999, rate = ratio(s.P50Ratio), ratio(s.P99Ratio), ratio(s.P999Ratio), ratio(s.RateRatio)
 			}
-			cells(t, name, s.Name, round(s.Took.At(.5)), round(s.Took.At(.9)), round(s.Took.At(.99)), fmt.Sprintf("%.0f", s.Rate), bytes, p50, p99, rate)
+			cells(t, name, s.Name, round(s.Took.At(.5)), round(s.Took.At(.9)), round(s.Took.At(.99)), round(s.Took.At(.999)),
+				fmt.Sprintf("%.0f", s.Rate), bytes, p50, p99, p999, rate)
 			name = ""
 		}
 	}

@@ -26,6 +26,14 @@ func answer(n int) int { return n }
 func unasked() {}
 `
 
+// lock is the file of package sync with a lock.
+const lock = `package sync
+
+func (m *Mutex) Lock() { m.mu.Lock() }
+
+func (m *Mutex) Unlock() { m.mu.Unlock() }
+`
+
 // counted returns counters of talk after n questions, each of which needs two answers.
 func counted(t *testing.T, n string, twice string) counters {
 	t.Helper()
@@ -38,6 +46,8 @@ func counted(t *testing.T, n string, twice string) counters {
 		file + "9.10,9.19 1 " + n,
 		file + "13.24,13.36 1 " + twice,
 		file + "15.16,15.17 0 3",
+		"sync/mutex.go:3.24,3.39 1 " + twice,
+		"sync/mutex.go:5.26,5.43 1 " + twice,
 	}, "\n")))
 	if err != nil {
 		t.Fatal(err)
@@ -47,13 +57,15 @@ func counted(t *testing.T, n string, twice string) counters {
 
 func TestTheRouteIsWhatQuestionsRanMore(t *testing.T) {
 	root := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(root, "core"), 0o700); err != nil {
-		t.Fatal(err)
+	for file, text := range map[string]string{"core/talk.go": talk, "go/src/sync/mutex.go": lock} {
+		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(file)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := os.WriteFile(filepath.Join(root, "core", "talk.go"), []byte(talk), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r, err := follow("pi", root, counted(t, "25", "50").less(counted(t, "5", "10")), 20)
+	r, err := follow("pi", root, filepath.Join(root, "go"), counted(t, "25", "50").less(counted(t, "5", "10")), 20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +75,9 @@ func TestTheRouteIsWhatQuestionsRanMore(t *testing.T) {
 	}
 	if r.files() != 1 || r.packages() != 1 || r.statements != 5 || r.calls() != 3 {
 		t.Errorf("got %d files, %d packages, %v statements and %v calls, want 1, 1, 5 and 3", r.files(), r.packages(), r.statements, r.calls())
+	}
+	if r.locks != 2 {
+		t.Errorf("got %v locks, want 2", r.locks)
 	}
 }
 

@@ -7,18 +7,31 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/coder/websocket"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// A dialect is a way to ask the hub.
+// A dialect is a way to ask the hub, and what is measured of it.
 type dialect struct {
 	name    string
-	connect func(ctx context.Context, address string) (connection, error)
+	connect func(ctx context.Context, hub addresses) (connection, error)
+	more    load // what is compared with few questions
 }
 
-var dialects = []dialect{{"pi", connectPi}, {"REST", connectREST}, {"ACP", connectACP}}
+// The client whose chunks are counted wants no snapshots: with them it gets fewer deltas the longer the answer is.
+var dialects = []dialect{
+	{"pi", connectPi("all"), load{many, 0}},
+	{"REST", connectREST, load{many, 0}},
+	{"ACP", connectACP, load{many, 0}},
+	{"Coven client", connectCoven, load{many, 0}},
+	{"pi, a further chunk", connectPi("none"), load{few, further}},
+}
 
 // A connection asks the agent.
 type connection interface {
@@ -58,19 +71,25 @@ func (s socket) await(ctx context.Context, is func(message []byte) (bool, error)
 }
 
 // A pi connection has one session, bound to the agent.
-type piConnection struct{ socket }
+type piConnection struct {
+	socket
+	seen *os.File
+}
 
-func connectPi(ctx context.Context, address string) (connection, error) {
-	s, err := dial(ctx, "ws://"+address+"/ws/pi")
-	if err != nil {
-		return nil, err
+// connectPi returns what connects a client that wants all snapshots, or none.
+func connectPi(snapshots string) func(ctx context.Context, hub addresses) (connection, error) {
+	return func(ctx context.Context, hub addresses) (connection, error) {
+		s, err := dial(ctx, "ws://"+hub.HTTP+"/ws/pi?snapshots="+snapshots)
+		if err != nil {
+			return nil, err
+		}
+		c := piConnection{s, hub.seen}
+		create := fmt.Sprintf(`{"id":"create","type":"create_session","sessionId":"s","agent":%q}`, agentID)
+		if err := c.command(ctx, "create", create); err != nil {
+			return nil, err
+		}
+		return c, c.command(ctx, "switch", `{"id":"switch","type":"switch_session","sessionId":"s"}`)
 	}
-	c := piConnection{s}
-	create := fmt.Sprintf(`{"id":"create","type":"create_session","sessionId":"s","agent":%q}`, agentID)
-	if err := c.command(ctx, "create", create); err != nil {
-		return nil, err
-	}
-	return c, c.command(ctx, "switch", `{"id":"switch","type":"switch_session","sessionId":"s"}`)
 }
 
 func (c piConnection) ask(ctx context.Context, id string) error {
@@ -86,9 +105,15 @@ func (c piConnection) command(ctx context.Context, id, frame string) error {
 		var m struct {
 			ID, Type string
 			Success  bool
+			Event    struct{ AssistantMessageEvent struct{ Type string } }
 		}
 		if err := json.Unmarshal(message, &m); err != nil {
 			return false, err
+		}
+		if m.Event.AssistantMessageEvent.Type == "text_delta" {
+			if _, err := c.seen.WriteString("\n"); err != nil {
+				return false, err
+			}
 		}
 		end := m.Type == "response" && m.ID == id
 		if end && !m.Success {
@@ -104,8 +129,8 @@ type restConnection struct {
 	url    string
 }
 
-func connectREST(_ context.Context, address string) (connection, error) {
-	return &restConnection{client: http.Client{Transport: &http.Transport{}}, url: "http://" + address + "/v1/tasks"}, nil
+func connectREST(_ context.Context, hub addresses) (connection, error) {
+	return &restConnection{client: http.Client{Transport: &http.Transport{}}, url: "http://" + hub.HTTP + "/v1/tasks"}, nil
 }
 
 func (c *restConnection) ask(ctx context.Context, _ string) error {
@@ -138,8 +163,8 @@ func (c *restConnection) Close() error {
 // An acpConnection is an ACP peer that sends queries.
 type acpConnection struct{ socket }
 
-func connectACP(ctx context.Context, address string) (connection, error) {
-	s, err := dial(ctx, "ws://"+address+"/ws/acp?agent_id=asker")
+func connectACP(ctx context.Context, hub addresses) (connection, error) {
+	s, err := dial(ctx, "ws://"+hub.HTTP+"/ws/acp?agent_id=asker")
 	return acpConnection{s}, err
 }
 
@@ -158,4 +183,40 @@ func (c acpConnection) ask(ctx context.Context, id string) error {
 		}
 		return m.Kind == "response" && m.Ref == id, nil
 	})
+}
+
+// A covenConnection is a client of Coven's ClientService: it talks in one conversation and reads the stream of its events.
+type covenConnection struct {
+	*grpc.ClientConn
+	service wire.ClientServiceClient
+	events  grpc.ServerStreamingClient[wire.ClientStreamEvent]
+}
+
+func connectCoven(ctx context.Context, hub addresses) (connection, error) {
+	cc, err := grpc.NewClient(hub.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, err
+	}
+	c := covenConnection{ClientConn: cc, service: wire.NewClientServiceClient(cc)}
+	if c.events, err = c.service.StreamEvents(ctx, &wire.StreamEventsRequest{ConversationKey: agentID}); err == nil {
+		_, err = c.events.Header() // from here on the stream has every event
+	}
+	if err != nil {
+		return nil, errors.Join(err, cc.Close())
+	}
+	return c, nil
+}
+
+func (c covenConnection) ask(ctx context.Context, id string) error {
+	_, err := c.service.SendMessage(ctx, &wire.ClientSendMessageRequest{ConversationKey: agentID, Content: "hello", IdempotencyKey: id})
+	for err == nil {
+		var m *wire.ClientStreamEvent
+		if m, err = c.events.Recv(); m.GetDone() != nil {
+			return nil
+		}
+		if failed := m.GetError(); failed != nil {
+			return fmt.Errorf("the hub answers %s", failed.GetMessage())
+		}
+	}
+	return err
 }

@@ -18,6 +18,8 @@ type route struct {
 	dialect    string
 	functions  []function
 	statements float64 // how many it runs, each as often as it does
+	locks      float64 // how often it takes one of package sync
+	allocs     float64 // how many objects it allocates
 }
 
 // A function is one that a question runs.
@@ -26,15 +28,23 @@ type function struct {
 	calls      float64 // for a question
 }
 
-// follow returns the route of a question, of what so many questions ran in the checkout at root. Half of them
-// are enough: what two questions had in one write or one wake may be once less.
-func follow(dialect, root string, ran counters, questions int) (route, error) {
+// follow returns the route of a question, of what so many questions ran in the checkout at root and in package sync
+// of Go. Half of them are enough: what two questions had in one write or one wake may be once less.
+func follow(dialect, root, goroot string, ran counters, questions int) (route, error) {
 	r := route{dialect: dialect}
 	for file, blocks := range ran.often(questions / 2) {
-		name := strings.TrimPrefix(file, module)
-		all, err := spans(filepath.Join(root, filepath.FromSlash(name)))
+		name, ours := strings.CutPrefix(file, module)
+		dir := root
+		if !ours {
+			dir = filepath.Join(goroot, "src")
+		}
+		all, err := spans(filepath.Join(dir, filepath.FromSlash(name)))
 		if err != nil {
 			return route{}, err
+		}
+		if !ours {
+			r.locks += float64(locks(all, blocks)) / float64(questions)
+			continue
 		}
 		for b, n := range blocks {
 			r.statements += float64(b.statements*n) / float64(questions)
@@ -49,6 +59,17 @@ func follow(dialect, root string, ran counters, questions int) (route, error) {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.name, b.name))
 	})
 	return r, nil
+}
+
+// locks returns how often the functions of a file of package sync took a lock. RWMutex.Lock locks a Mutex.
+func locks(of []span, blocks counters) (sum int) {
+	for _, s := range of {
+		if s.name == "Mutex.Lock" || s.name == "RWMutex.RLock" {
+			n, _ := s.calls(blocks)
+			sum += n
+		}
+	}
+	return sum
 }
 
 // calls returns how often a function was entered, and whether it has one of the blocks at all: the loop of a
