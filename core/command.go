@@ -48,30 +48,32 @@ type actInfo struct {
 	name    string
 	right   Right
 	audited bool
+	limited bool // by the rate of its caller
+	steers  Kind // the event of a task that runs; 0 for a command on anything else
 	read    func([]byte) (Command, error)
 }
 
 // acts describes every act.
 var acts = [actEnd]actInfo{
-	ActOpen:      {"open", RightAsk, true, readOpen},
-	ActCancel:    {"cancel", RightSteer, true, readCommand[Cancel]},
-	ActInject:    {"inject", RightSteer, true, readCommand[Inject]},
-	ActDecide:    {"decide", RightApprove, true, readCommand[Decide]},
-	ActAnswer:    {"answer", RightAnswer, true, readCommand[Reply]},
-	ActRead:      {"read", RightRead, false, readCommand[Read]},
-	ActReaders:   {"readers", RightRead, false, readCommand[Readers]},
-	ActWatchAll:  {"watch_all", RightOperate, true, readCommand[WatchAll]},
-	ActFollow:    {"follow", RightRead, false, readCommand[Follow]},
-	ActSubscribe: {"subscribe", RightRead, false, readCommand[Subscribe]},
-	ActList:      {"list", RightSee, false, readCommand[List]},
-	ActCallTool:  {"call_tool", RightAsk, true, readCommand[CallTool]},
-	ActProvide:   {"provide", RightProvide, true, readCommand[Provide]},
-	ActJoin:      {"join", 0, true, readCommand[Join]},
-	ActConfigure: {"configure", RightOperate, true, readCommand[Configure]},
-	ActRestart:   {"restart", RightOperate, true, readCommand[Restart]},
-	ActAdmit:     {"admit", RightOperate, true, readCommand[Admit]},
-	ActDrain:     {"drain", RightOperate, true, readCommand[Drain]},
-	ActForget:    {"forget", RightOperate, true, readCommand[Forget]},
+	ActOpen:      {"open", RightAsk, true, true, 0, readOpen},
+	ActCancel:    {"cancel", RightSteer, true, false, KindCancelRequested, readCommand[Cancel]},
+	ActInject:    {"inject", RightSteer, true, true, KindInjected, readCommand[Inject]},
+	ActDecide:    {"decide", RightApprove, true, false, KindApprovalDecided, readCommand[Decide]},
+	ActAnswer:    {"answer", RightAnswer, true, false, 0, readCommand[Reply]},
+	ActRead:      {"read", RightRead, false, true, 0, readCommand[Read]},
+	ActReaders:   {"readers", RightRead, false, true, 0, readCommand[Readers]},
+	ActWatchAll:  {"watch_all", RightOperate, true, true, 0, readCommand[WatchAll]},
+	ActFollow:    {"follow", RightRead, false, true, 0, readCommand[Follow]},
+	ActSubscribe: {"subscribe", RightRead, false, true, 0, readCommand[Subscribe]},
+	ActList:      {"list", RightSee, false, false, 0, readCommand[List]},
+	ActCallTool:  {"call_tool", RightAsk, true, true, 0, readCommand[CallTool]},
+	ActProvide:   {"provide", RightProvide, true, true, 0, readCommand[Provide]},
+	ActJoin:      {"join", 0, true, true, 0, readCommand[Join]},
+	ActConfigure: {"configure", RightOperate, true, true, 0, readCommand[Configure]},
+	ActRestart:   {"restart", RightOperate, true, true, 0, readCommand[Restart]},
+	ActAdmit:     {"admit", RightOperate, true, true, 0, readCommand[Admit]},
+	ActDrain:     {"drain", RightOperate, true, true, 0, readCommand[Drain]},
+	ActForget:    {"forget", RightOperate, true, true, 0, readCommand[Forget]},
 }
 
 // Acts returns every act, in order.
@@ -95,6 +97,14 @@ func (a Act) String() string {
 
 // IsAudited reports whether commands of the act are audited.
 func (a Act) IsAudited() bool { return a < actEnd && acts[a].audited }
+
+// IsLimited reports whether the rate of the caller bounds commands of the act. It never bounds those that end, or
+// let go on, what runs, nor lists, which could not say that they are incomplete.
+func (a Act) IsLimited() bool { return a < actEnd && acts[a].limited }
+
+// Steers returns the kind of the event that a command of the act appends to its task, which has to run; 0 for an act
+// on anything else.
+func (a Act) Steers() Kind { return a.info().steers }
 
 // Right returns the right that most commands of the act need: see [RightOf].
 func (a Act) Right() Right { return a.info().right }

@@ -27,15 +27,18 @@ const (
 	TracestateKey  = "tracestate"
 )
 
-// TraceOf returns the trace context in the headers of a request or the metadata of a call, of
-// which values returns the values, as http.Header.Values and metadata.MD.Get do. It may be
+// TraceOf returns the trace context in the headers of an HTTP request, whose names have their canonical form. It may be
 // malformed: see [Trace.Carried].
-func TraceOf(values func(key string) []string) Trace {
-	parent := values(TraceparentKey)
+func TraceOf(header map[string][]string) Trace {
+	return TraceFrom(header["Traceparent"], header["Tracestate"])
+}
+
+// TraceFrom is [TraceOf] of the values that [TraceparentKey] and [TracestateKey] have elsewhere.
+func TraceFrom(parent, state []string) Trace {
 	if len(parent) != 1 {
 		return Trace{}
 	}
-	return Trace{Parent: parent[0], State: strings.Join(values(TracestateKey), ",")}
+	return Trace{Parent: parent[0], State: strings.Join(state, ",")}
 }
 
 // Each calls set with the keys and values that carry the trace on; not at all if there is none.

@@ -58,7 +58,7 @@ func TestATracestateThatBreaksTheRulesIsDropped(t *testing.T) {
 
 func TestATraceIsTakenFromHeadersAndGivenToThem(t *testing.T) {
 	in := http.Header{"Traceparent": {sampledParent}, "Tracestate": {"a=b", "c=d"}}
-	got, want := core.TraceOf(in.Values), core.Trace{Parent: sampledParent, State: "a=b,c=d"}
+	got, want := core.TraceOf(in), core.Trace{Parent: sampledParent, State: "a=b,c=d"}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -68,7 +68,7 @@ func TestATraceIsTakenFromHeadersAndGivenToThem(t *testing.T) {
 		t.Errorf("given: got %v, want the same", out)
 	}
 	core.Trace{}.Each(func(key, _ string) { t.Errorf("no trace: got the key %s, want none", key) })
-	if got := core.TraceOf(http.Header{"Traceparent": {sampledParent, sampledParent}}.Values); got != (core.Trace{}) {
+	if got := core.TraceOf(http.Header{"Traceparent": {sampledParent, sampledParent}}); got != (core.Trace{}) {
 		t.Errorf("two traceparents: got %+v, want none", got)
 	}
 }

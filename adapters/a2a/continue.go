@@ -107,7 +107,7 @@ func (c *call) tellAgent(s *hub.Session, t *task.Task, m wire.Message) error {
 	if content == "" || len(text.Attachments) > 0 {
 		return wire.NewError(wire.ReasonUnsupportedOperation, "only text and data can be sent to a task that runs: send files with a new message, in the same context and without taskId")
 	}
-	err := s.Inject(c.r.Context(), t.ID(), core.Injected{ID: m.ID, Content: content, Trace: core.TraceOf(c.r.Header.Values)})
+	err := s.Inject(c.r.Context(), t.ID(), core.Injected{ID: m.ID, Content: content, Trace: core.TraceOf(c.r.Header)})
 	if f := core.AsFault(err); errors.Is(err, &core.Fault{Code: core.CodeUnsupported}) {
 		return wire.NewError(wire.ReasonUnsupportedOperation, f.Message+"; wait for the end of the task, then send a message in its context without taskId")
 	}

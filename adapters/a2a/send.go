@@ -152,7 +152,7 @@ func (c *call) open(s *hub.Session, r wire.SendRequest, agent core.AgentID, key 
 	if err != nil {
 		return nil, err
 	}
-	opts := hub.OpenOptions{Keep: true, Unwatched: true, MinHops: above.Hops, Trace: core.TraceOf(c.r.Header.Values), Key: key}
+	opts := hub.OpenOptions{Keep: true, Unwatched: true, MinHops: above.Hops, Trace: core.TraceOf(c.r.Header), Key: key}
 	for _, id := range above.Tasks {
 		opts.Above = append(opts.Above, core.TaskID(id))
 	}

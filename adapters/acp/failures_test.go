@@ -20,7 +20,7 @@ func TestSuccessReceiptMessageLost(t *testing.T) {
 		ours, theirs := coretest.Pipe[[]byte, []byte](0) // a write waits for the reader
 		ended := make(chan link.Reason, 1)
 		var served sync.WaitGroup
-		served.Go(func() { ended <- acp.Serve(context.Background(), s.hub, ours, acp.Options{Peers: s.peers}) })
+		served.Go(func() { ended <- acp.Serve(context.Background(), s.hub, ours, &acp.Options{Peers: s.peers}) })
 		kit := &peer{setup: s, conn: theirs, ended: ended, name: "kit"}
 		kit.send(`{"v":1,"id":"h","from":"kit","kind":"hello","ref":"none","payload":{"protocol_versions":[1]}}`)
 		kit.expect(wire.KindDiscover)

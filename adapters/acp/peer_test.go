@@ -283,7 +283,7 @@ func TestAMessageRefusedByTheTransportGetsAnErrorAndTheConnectionStaysOpen(t *te
 			ended := make(chan link.Reason, 1)
 			go func() {
 				conn := &refusingConn{ours, &link.Reject{Cause: cause, Text: "the message has 7 bytes, the limit is 5"}}
-				ended <- acp.Serve(context.Background(), s.hub, conn, acp.Options{Peers: s.peers})
+				ended <- acp.Serve(context.Background(), s.hub, conn, &acp.Options{Peers: s.peers})
 			}()
 			kit := &peer{s, theirs, ended, "kit"}
 			kit.refused("", code, "the limit is 5")

@@ -118,7 +118,7 @@ func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e wir
 		return
 	}
 	defer c.stopAwaiting(e.ID)
-	e.Carrier = core.TraceOf(r.Header.Values)
+	e.Carrier = core.TraceOf(r.Header)
 	s := c.s
 	s.self.Seen()
 	var err error

@@ -37,7 +37,7 @@ type request struct {
 	task       core.TaskID
 }
 
-// ask opens a task for a query or a delegate. The pump sends every answer, so that they
+// ask opens a task for a query or a delegate. Only deliver sends answers, so that they
 // stay in order.
 func (s *session) ask(ctx context.Context, e wire.Envelope) error {
 	req, err := s.readRequest(e)
@@ -70,7 +70,7 @@ func (s *session) openTask(e wire.Envelope, req core.Request, r *request, keep b
 	if r.deadline.IsZero() {
 		r.deadline = time.Now().Add(s.opts.Deadline)
 	}
-	// The pump takes the lock before it sends anything of the task.
+	// deliver takes the lock before it sends anything of the task.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.live = s.progress && (r.kind == wire.KindQuery || r.kind == wire.KindDelegate)

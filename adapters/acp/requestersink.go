@@ -184,7 +184,7 @@ func (rs *requesterSink) sendProgress(body core.Body) error {
 	default:
 		e.From = string(rs.task.Agent())
 	}
-	rs.request.seq++ // only the pump uses it
+	rs.request.seq++ // only deliver uses it
 	seq := rs.request.seq
 	e.Payload = wire.ProgressOf(seq, body)
 	raw := e.Encode()

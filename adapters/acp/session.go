@@ -4,10 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/lru"
 	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -43,7 +45,7 @@ type outlet interface {
 
 // session is the state of one peer on one carrier: its identity, the requests that it
 // opened, the tasks that it is assigned. Envelopes of the peer enter through receive or
-// handle, news of the hub through pump. mu guards what both touch, and is never held while
+// handle, news of the hub through deliverAll. mu guards what both touch, and is never held while
 // something is sent.
 type session struct {
 	hub    *hub.Hub
@@ -53,8 +55,8 @@ type session struct {
 	log    *slog.Logger
 	number uint64
 
-	// Set before identified is closed, and only read after.
-	identified chan struct{}
+	// Set before identified is true, and only read after.
+	identified atomic.Bool
 	peer       peerID
 	principal  core.Principal
 	self       *hub.Session
@@ -65,6 +67,8 @@ type session struct {
 	// probe checks whether the peer is still there, see [hub.JoinOptions]; nil where the
 	// carrier has no way to.
 	probe func(ctx context.Context) error
+	// startDelivery starts to deliver the news of the hub; it is not called where pump does.
+	startDelivery func()
 	// mayWait says that whoever hands an envelope to the session may wait for other hubs.
 	mayWait bool
 	lined   sync.WaitGroup // who serves the line
@@ -90,8 +94,7 @@ type session struct {
 func newSession(h *hub.Hub, opts Options, out outlet) *session {
 	s := &session{
 		hub: h, opts: opts, peers: opts.Peers, out: out, log: opts.Log, number: opts.Peers.numbers.Add(1),
-		identified: make(chan struct{}),
-		requests:   map[string]*request{}, assignments: map[string]*assignment{}, byTask: map[core.TaskID]*assignment{}, cancels: map[string]string{},
+		requests: map[string]*request{}, assignments: map[string]*assignment{}, byTask: map[core.TaskID]*assignment{}, cancels: map[string]string{},
 	}
 	s.recent = lru.New(lru.Options[string, *assignment]{Count: maxRecent, Evicted: s.forget})
 	return s
@@ -113,22 +116,39 @@ func (s *session) identify(id core.AgentID) {
 		s.log.Info("a peer cannot be addressed by its id", "error", err)
 	}
 	s.pending = s.peers.add(s)
-	close(s.identified)
+	s.identified.Store(true)
 }
 
 // id returns the id of the peer, or "" before it is identified.
 func (s *session) id() core.AgentID {
-	select {
-	case <-s.identified:
+	if s.identified.Load() {
 		return s.peer.id
-	default:
-		return ""
 	}
+	return ""
 }
 
 // receive handles an envelope of a connection. It is called for one after another.
 func (s *session) receive(ctx context.Context, raw []byte) error {
 	e, err := wire.Decode(raw, s.opts.MaxEnvelopeBytes)
+	if err == nil && s.registers(e) {
+		first := e // a copy, since what another goroutine uses is allocated
+		return link.Apart(func() error { return s.accept(ctx, first, nil) })
+	}
+	return s.accept(ctx, e, err)
+}
+
+// registers reports whether an envelope identifies the peer, or has it join.
+func (s *session) registers(e wire.Envelope) bool {
+	if s.id() == "" {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return e.Kind == wire.KindCapabilities && !s.joined
+}
+
+// accept handles an envelope, or refuses it: for err, if that is not nil.
+func (s *session) accept(ctx context.Context, e wire.Envelope, err error) error {
 	if err == nil && s.id() == "" {
 		err = s.bind(ctx, e)
 	}
@@ -159,6 +179,7 @@ func (s *session) welcome(ctx context.Context) error {
 	if err := s.discover(ctx); err != nil {
 		return err
 	}
+	s.startDelivery()
 	s.takeOver(ctx)
 	return nil
 }
@@ -252,16 +273,20 @@ func (s *session) duplicate(ctx context.Context, e wire.Envelope, same bool) err
 func (s *session) pump(ctx context.Context) error {
 	for {
 		b, err := s.self.Next(ctx)
-		if err != nil {
-			return err
+		if err == nil {
+			err = s.deliverAll(ctx, b)
 		}
-		s.out.hold()
-		err = s.self.Drain(b, func(b hub.Batch) error { return s.deliver(ctx, b) })
-		s.out.flush()
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// deliverAll delivers a batch of the hub, and those that are ready after it, in one write.
+func (s *session) deliverAll(ctx context.Context, b hub.Batch) error {
+	s.out.hold()
+	defer s.out.flush()
+	return s.self.Drain(b, func(b hub.Batch) error { return s.deliver(ctx, b) })
 }
 
 // deliver delivers one batch of the hub.

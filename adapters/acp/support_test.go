@@ -51,7 +51,7 @@ func (s *setup) connect(opts acp.Options) (conn *coretest.End[[]byte, []byte], r
 	}
 	ended := make(chan link.Reason, 1)
 	var wg sync.WaitGroup
-	wg.Go(func() { ended <- acp.Serve(context.Background(), s.hub, ours, opts) })
+	wg.Go(func() { ended <- acp.Serve(context.Background(), s.hub, ours, &opts) })
 	s.Cleanup(func() {
 		_ = theirs.Close(link.Reason{Cause: link.PeerGone})
 		wg.Wait()

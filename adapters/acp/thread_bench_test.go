@@ -25,7 +25,7 @@ func BenchmarkQuestion(b *testing.B) {
 			agent, conn := coretest.Pipe[[]byte, []byte](4)
 			served, answered := make(chan link.Reason, 1), make(chan struct{})
 			go func() {
-				served <- acp.Serve(context.Background(), h, conn, acp.Options{Peers: acp.NewPeers(h, acp.PeersOptions{})})
+				served <- acp.Serve(context.Background(), h, conn, &acp.Options{Peers: acp.NewPeers(h, acp.PeersOptions{})})
 			}()
 			go func() {
 				defer close(answered)

@@ -90,7 +90,7 @@ func readRequest(r *http.Request, h *holder, m jsonrpc.Message) (*request, *json
 	if bad := q.readOwn(in.Meta); bad != nil {
 		return nil, bad
 	}
-	if q.trace = core.TraceOf(r.Header.Values); in.Meta.Traceparent.Exists() { // SEP-414
+	if q.trace = core.TraceOf(r.Header); in.Meta.Traceparent.Exists() { // SEP-414
 		q.trace = core.Trace{}
 		q.trace.Parent, _ = in.Meta.Traceparent.Text()
 		q.trace.State, _ = in.Meta.Tracestate.Text()

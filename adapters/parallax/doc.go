@@ -3,8 +3,8 @@
 //
 // An agent connects, registers, gets tasks and answers each with task_result or
 // task_error. [Serve] runs one connection; it opens no socket. A session is the state of
-// a connection. Three goroutines serve it: the reader and the writer of its link, and the
-// pump, which sends what happens on the hub.
+// a connection. Three goroutines serve it: the reader and the writer of its link, and one
+// that delivers what happens on the hub. The latter two exist only while there is something to send.
 //
 // receive.go dispatches a message of the agent to its handler, and session.go a batch of
 // the hub:

@@ -18,7 +18,7 @@ func TestSuccessReceiptMessageLost(t *testing.T) {
 	withHub(t, func(s *setup) {
 		agent, conn := coretest.Pipe[[]byte, []byte](0) // writes wait for the agent to read
 		ended := make(chan link.Reason, 1)
-		go func() { ended <- parallax.Serve(context.Background(), s.hub, conn, parallax.Options{AgentID: "a"}) }()
+		go func() { ended <- parallax.Serve(context.Background(), s.hub, conn, &parallax.Options{AgentID: "a"}) }()
 		p := &peer{s, agent, ended}
 		p.send(`{"type":"register","id":"r1","payload":{"capabilities":["x"],"config":{"maxConcurrentTasks":2,"extensions":["task_accepted"]}}}`)
 		p.receive("registered")

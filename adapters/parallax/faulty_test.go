@@ -20,7 +20,7 @@ func (s *setup) faulty(id string, in coretest.Fault) (*peer, *coretest.Faulty[[]
 	conn, far := coretest.Pipe[[]byte, []byte](4)
 	broken := coretest.Break(far, in, coretest.Fault{})
 	ended := make(chan link.Reason, 1)
-	go func() { ended <- parallax.Serve(context.Background(), s.hub, broken, parallax.Options{AgentID: id}) }()
+	go func() { ended <- parallax.Serve(context.Background(), s.hub, broken, &parallax.Options{AgentID: id}) }()
 	s.Cleanup(func() {
 		broken.Release()
 		_ = conn.Close(link.Reason{Cause: link.Normal})

@@ -38,7 +38,7 @@ func (s *setup) serve(opts parallax.Options) (*pipeEnd, <-chan link.Reason) {
 	s.Helper()
 	agent, conn := coretest.Pipe[[]byte, []byte](4)
 	ended := make(chan link.Reason, 1)
-	go func() { ended <- parallax.Serve(context.Background(), s.hub, conn, opts) }()
+	go func() { ended <- parallax.Serve(context.Background(), s.hub, conn, &opts) }()
 	s.Cleanup(func() {
 		_ = agent.Close(link.Reason{Cause: link.Normal})
 		synctest.Wait()

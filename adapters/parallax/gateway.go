@@ -35,18 +35,24 @@ type GatewayOptions struct {
 
 // ServeGateway runs one stream of the gateway until it ends, and returns why it ended. It
 // is [Serve] for an agent that speaks gRPC.
-func ServeGateway(ctx context.Context, h *hub.Hub, conn GatewayConn, opts GatewayOptions) link.Reason {
-	g := &gatewayConn{conn: conn, hub: h, address: opts.Address, refusals: opts.Refusals, received: make(chan struct{})}
-	if opts.Frames != nil {
-		opts.Link.Frames = opts.Frames(g.messageOf)
-	}
-	s := newSession(h, g, opts.Options)
-	s.gateway = g
-	reason := s.serve(ctx)
+func ServeGateway(ctx context.Context, h *hub.Hub, conn GatewayConn, opts *GatewayOptions) link.Reason {
+	s := newGatewaySession(h, conn, opts)
+	reason := s.run(ctx)
 	if reason.Cause == link.Replaced {
-		g.countRefusal()
+		s.gateway.countRefusal()
 	}
 	return reason
+}
+
+func newGatewaySession(h *hub.Hub, conn GatewayConn, opts *GatewayOptions) *session {
+	g := &gatewayConn{conn: conn, hub: h, address: opts.Address, refusals: opts.Refusals, received: make(chan struct{})}
+	own := opts.Options
+	if opts.Frames != nil {
+		own.Link.Frames = opts.Frames(g.messageOf)
+	}
+	s := newSession(h, g, &own)
+	s.gateway = g
+	return s
 }
 
 // gatewayConn makes a stream of the gateway a connection of WebSocket frames.

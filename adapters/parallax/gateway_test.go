@@ -29,7 +29,7 @@ func (s *setup) gatewayWith(opts parallax.Options, metadata map[string]string) *
 	agent, conn := coretest.Pipe[*pb.AgentToControlPlane, *pb.ControlPlaneToAgent](4)
 	ended := make(chan link.Reason, 1)
 	go func() {
-		ended <- parallax.ServeGateway(context.Background(), s.hub, agent, parallax.GatewayOptions{Options: opts})
+		ended <- parallax.ServeGateway(context.Background(), s.hub, agent, &parallax.GatewayOptions{Options: opts})
 	}()
 	s.Cleanup(func() {
 		_ = conn.Close(link.Reason{Cause: link.Normal})

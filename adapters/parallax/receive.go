@@ -32,10 +32,12 @@ func (s *session) receive(ctx context.Context, frame []byte) error {
 	case s.agent != nil && !s.isRegistered():
 		return s.refuse(ctx, m.ID, wire.CodeNotRegistered, m.Type+" came before registered: another connection has the id, and it is being asked whether it is still there")
 	}
-	if s.agent != nil {
-		if code, text := s.checkSignature(m, s.key()); code != "" {
-			return s.refuse(ctx, m.ID, code, text)
-		}
+	if s.agent == nil {
+		first := m // a copy, since what another goroutine uses is allocated
+		return link.Apart(func() error { return s.dispatch(ctx, first) })
+	}
+	if code, text := s.checkSignature(m, s.key()); code != "" {
+		return s.refuse(ctx, m.ID, code, text)
 	}
 	return s.dispatch(ctx, m)
 }

@@ -43,12 +43,13 @@ func (s *session) register(ctx context.Context, m wire.Message, p wire.Register)
 		}
 		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, f.Message)
 	}
+	s.registerTimer.Stop()
 	s.agent, s.id, s.extensions, s.interval = agent, id, extensions, p.Config.Heartbeat()
 	s.mu.Lock()
 	s.card = card
 	s.mu.Unlock()
 	if conflict {
-		s.claims <- claim{register: m.ID, card: card}
+		s.startResolving(claim{register: m.ID, card: card})
 		return nil
 	}
 	return s.welcome(ctx, m.ID, card)
@@ -66,10 +67,11 @@ func (s *session) joinOptions() hub.JoinOptions {
 func (s *session) welcome(ctx context.Context, id string, card core.Card) error {
 	s.operatorInterval.Store(int64(s.agent.AgentSettings().Heartbeat))
 	s.registeredInterval.Store(int64(s.heartbeatInterval()))
+	s.joined.Store(true) // before the agent hears of it and goes on
 	if err := s.send(ctx, wire.TypeRegistered, id, s.registered(card)); err != nil {
 		return err
 	}
-	close(s.joined)
+	s.startDelivery()
 	return nil
 }
 
@@ -79,8 +81,7 @@ type claim struct {
 	card     core.Card
 }
 
-// resolve decides which of two connections gets the id. The pump calls it, since it may
-// wait for the answer to a ping.
+// resolve decides which of two connections gets the id. It may wait for the answer to a ping.
 func (s *session) resolve(ctx context.Context, c claim) error {
 	switch err := s.agent.Take(ctx, c.card, s.joinOptions()); {
 	case err == nil:
@@ -102,14 +103,7 @@ func (s *session) refuseStopping(ctx context.Context, f *core.Fault) error {
 }
 
 // isRegistered reports whether the hub has accepted the agent.
-func (s *session) isRegistered() bool {
-	select {
-	case <-s.joined:
-		return true
-	default:
-		return false
-	}
-}
+func (s *session) isRegistered() bool { return s.joined.Load() }
 
 // registerAgain replaces the card: a peer may repeat a register that it believes lost.
 // The id, the extensions and the task timeout do not change.

@@ -13,7 +13,7 @@ import (
 // request is a task_request of the agent.
 type request struct {
 	id string
-	// Owned by the pump.
+	// Owned by the delivery goroutine.
 	attempt  int
 	seq      wire.Count
 	streamed bool // text was sent as progress

@@ -13,43 +13,65 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/timer"
 )
 
 // Serve runs one connection of a Parallax agent until it ends, and returns why it ended.
 // By then every goroutine of the connection has ended and the agent has left the hub.
-// When ctx ends, the connection closes as shutting down.
-func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts Options) link.Reason {
-	return newSession(h, conn, opts).serve(ctx)
+// When ctx ends, the connection closes as shutting down. It does not keep opts.
+func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts *Options) link.Reason {
+	return newSession(h, conn, opts).run(ctx)
 }
 
 // newSession returns the session of a connection that has not begun.
-func newSession(h *hub.Hub, conn link.Conn[[]byte, []byte], opts Options) *session {
-	opts = opts.withDefaults()
-	return &session{
-		hub: h, link: link.New(conn, opts.Link), opts: opts, log: opts.Log.With("connection", opts.ConnectionID),
-		throttle: newThrottle(opts.MaxMessagesPerSecond), claims: make(chan claim, 1), joined: make(chan struct{}),
-		tasks: newTasks(), requests: map[string]*request{},
-	}
+func newSession(h *hub.Hub, conn link.Conn[[]byte, []byte], opts *Options) *session {
+	s := &session{hub: h, opts: opts.withDefaults(), tasks: newTasks(), requests: map[string]*request{}}
+	s.link = link.New(conn, s.opts.Link)
+	s.log = s.opts.Log.With("connection", s.opts.ConnectionID)
+	s.throttle = newThrottle(s.opts.MaxMessagesPerSecond)
+	return s
 }
 
-func (s *session) serve(ctx context.Context) link.Reason {
-	inner, cancel := context.WithCancel(ctx)
+// run is Serve. Keep its frame small: it stays on the stack of the reader loop for as long
+// as the connection lasts.
+func (s *session) run(ctx context.Context) link.Reason {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var pump sync.WaitGroup
-	pump.Go(func() { s.pump(inner) })
-
+	s.begin(ctx)
 	reason := s.link.Run(ctx, s.receive, s.rejected)
+	s.registerTimer.Stop()
 	s.watchdog.stop()
 	if s.agent != nil {
 		s.agent.Close(reason.Fault())
 	}
 	cancel()
-	pump.Wait()
+	s.beside.Wait()
+	if s.stopDelivery != nil {
+		s.stopDelivery()
+	}
 	return reason
 }
 
+// begin waits for the agent to register, and sets what needs the context of the connection.
+func (s *session) begin(ctx context.Context) {
+	s.registerTimer = timer.After(&s.beside, wire.RegisterTimeout, func() {
+		s.closeFor(s.fail(ctx, "", wire.CodeRegisterTimeout, "no register within "+wire.RegisterTimeout.String()+": send it right after connecting", link.Reason{Cause: link.Protocol, Code: closeRegisterTimeout}))
+	})
+	s.startResolving = func(c claim) {
+		s.beside.Go(func() {
+			if err := s.resolve(ctx, c); err != nil {
+				s.closeFor(err)
+			}
+		})
+	}
+	s.startDelivery = func() {
+		s.stopDelivery = s.agent.Consume(ctx, func(b hub.Batch, err error) bool { return s.handleBatch(ctx, b, err) })
+	}
+}
+
 // session is the state of one connection. Two goroutines use it: the reader loop (receive
-// and what it calls) and the pump.
+// and what it calls) and the delivery goroutine (handleBatch), which exists only while the hub
+// has something for the agent.
 type session struct {
 	hub     *hub.Hub
 	link    *link.Link[[]byte, []byte]
@@ -58,17 +80,22 @@ type session struct {
 	ids     atomic.Uint64
 	gateway *gatewayConn // nil for a WebSocket
 
-	// Owned by the reader loop. The pump may read them once joined is closed, and
-	// serve after Run.
+	beside sync.WaitGroup // registerTimer, and what startResolving starts
+
+	// Owned by the reader loop. The delivery goroutine may read them, and run after Run.
 	throttle    *throttle
 	agent       *hub.Session // nil until a register was accepted; the id may still be disputed
 	id          core.AgentID
 	extensions  map[string]bool
 	interval    time.Duration // heartbeat interval that the agent chose; 0 for none
 	maxTaskTime time.Duration // task timeout that the agent chose; 0 for none
-	claims      chan claim    // a register for an id that is connected, for the pump
-	joined      chan struct{} // closed once the agent is registered
+	joined      atomic.Bool   // the agent is registered
 	lastSeen    time.Time     // when the hub was last told that the agent is alive
+
+	registerTimer  *timer.Timer // stopped once an accepted register has come
+	startResolving func(claim)  // decides a register for an id that is connected
+	// stopDelivery is nil until startDelivery was called.
+	startDelivery, stopDelivery func()
 
 	watchdog watchdog
 	// operatorInterval is the heartbeat interval that an operator set, 0 for none;
@@ -84,39 +111,32 @@ type session struct {
 	requests map[string]*request // task_requests of the agent, by their id
 }
 
-// pump sends what happens on the hub to the agent until the connection or the agent's
-// hub session ends.
-func (s *session) pump(ctx context.Context) {
-	timer := time.NewTimer(wire.RegisterTimeout)
-	defer timer.Stop()
-	var err error
-	select {
-	case <-s.joined:
-	case c := <-s.claims:
-		err = s.resolve(ctx, c)
-	case <-s.link.Done():
-		return
-	case <-timer.C:
-		err = s.fail(ctx, "", wire.CodeRegisterTimeout, "no register within "+wire.RegisterTimeout.String()+": send it right after connecting", link.Reason{Cause: link.Protocol, Code: closeRegisterTimeout})
+// handleBatch sends what the hub has for the agent, in order, and reports whether it is to be
+// called again. It runs in the delivery goroutine.
+func (s *session) handleBatch(ctx context.Context, b hub.Batch, err error) bool {
+	if err != nil {
+		err = s.hubEnded(ctx, err)
+	} else {
+		err = s.deliverAll(ctx, b)
 	}
-	timer.Stop()
-	for err == nil {
-		err = s.deliverNext(ctx)
+	if err != nil {
+		s.closeFor(err)
 	}
+	return err == nil
+}
+
+// closeFor closes the connection for an error.
+func (s *session) closeFor(err error) {
 	var r *link.Reason
 	if !errors.As(err, &r) {
 		r = &link.Reason{Cause: link.Internal, Text: "internal error", Err: err}
-		s.log.Error("parallax pump ended", "error", err)
+		s.log.Error("a parallax connection failed", "error", err)
 	}
 	s.link.Close(*r)
 }
 
-// deliverNext waits for a batch of the hub and sends it.
-func (s *session) deliverNext(ctx context.Context) error {
-	b, err := s.agent.Next(ctx)
-	if err != nil {
-		return s.hubEnded(ctx, err)
-	}
+// deliverAll delivers a batch of the hub, and those that are ready after it, in one write.
+func (s *session) deliverAll(ctx context.Context, b hub.Batch) error {
 	s.link.Hold()
 	defer s.link.Flush()
 	return s.agent.Drain(b, func(b hub.Batch) error { return s.deliver(ctx, b) })

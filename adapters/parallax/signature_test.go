@@ -16,7 +16,7 @@ func TestWorkerAndHubVerifyEachOther(t *testing.T) {
 	withHub(t, func(s *setup) {
 		mine, theirs := coretest.Pipe[[]byte, []byte](4)
 		secret := func(id core.AgentID) []byte { return []byte("of " + id) }
-		go parallax.Serve(s.Context(), s.hub, theirs, parallax.Options{AgentID: "w", Secret: secret, RequireSignature: true})
+		go parallax.Serve(s.Context(), s.hub, theirs, &parallax.Options{AgentID: "w", Secret: secret, RequireSignature: true})
 		ended := make(chan error, 1)
 		go func() {
 			ended <- parallaxclient.Work(s.Context(), mine, core.Card{ID: "w"}, echo, parallaxclient.WorkOptions{Secret: []byte("of w")})
@@ -34,7 +34,7 @@ func TestWorkerAndHubVerifyEachOther(t *testing.T) {
 func TestAWorkerWithASecretIgnoresUnsignedMessages(t *testing.T) {
 	withHub(t, func(s *setup) {
 		mine, theirs := coretest.Pipe[[]byte, []byte](4)
-		go parallax.Serve(s.Context(), s.hub, theirs, parallax.Options{AgentID: "w"})
+		go parallax.Serve(s.Context(), s.hub, theirs, &parallax.Options{AgentID: "w"})
 		err := parallaxclient.Work(s.Context(), mine, core.Card{ID: "w"}, echo, parallaxclient.WorkOptions{Secret: []byte("k")})
 		if err == nil || !strings.Contains(err.Error(), "no answer to register") {
 			t.Errorf("got %v, want an unsigned registered ignored", err)

@@ -129,7 +129,7 @@ func TestADuplicateChunkIsIgnored(t *testing.T) {
 		ended := make(chan link.Reason, 1)
 		// register, accepted, then the chunk "b" passes twice.
 		faulty := coretest.Break(conn, coretest.Fault{Duplicate: 4}, coretest.Fault{})
-		go func() { ended <- parallax.Serve(s.Context(), s.hub, faulty, parallax.Options{AgentID: "a"}) }()
+		go func() { ended <- parallax.Serve(s.Context(), s.hub, faulty, &parallax.Options{AgentID: "a"}) }()
 		s.Cleanup(func() { _ = agent.Close(link.Reason{}); <-ended })
 		p := &peer{s, agent, ended}
 		p.send(`{"type":"register","id":"r","payload":` + streaming + `}`)

@@ -25,7 +25,7 @@ func BenchmarkQuestion(b *testing.B) {
 			agent, conn := coretest.Pipe[[]byte, []byte](4)
 			served, answered := make(chan link.Reason, 1), make(chan struct{})
 			go func() {
-				served <- parallax.Serve(context.Background(), h, conn, parallax.Options{MaxMessagesPerSecond: -1})
+				served <- parallax.Serve(context.Background(), h, conn, &parallax.Options{MaxMessagesPerSecond: -1})
 			}()
 			go func() {
 				defer close(answered)

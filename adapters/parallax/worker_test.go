@@ -28,7 +28,7 @@ func (s *setup) work(card core.Card, handle core.Handler, opts parallaxclient.Wo
 	ctx, cancel := context.WithCancel(context.Background())
 	worked, served := make(chan error, 1), make(chan link.Reason, 1)
 	go func() { worked <- parallaxclient.Work(ctx, mine, card, handle, opts) }()
-	go func() { served <- parallax.Serve(context.Background(), s.hub, theirs, parallax.Options{}) }()
+	go func() { served <- parallax.Serve(context.Background(), s.hub, theirs, &parallax.Options{}) }()
 	stopped := false
 	stop := func() error {
 		cancel()
@@ -255,7 +255,7 @@ func TestWorkReturnsWhyTheAgentWasRefused(t *testing.T) {
 	withHub(t, func(s *setup) {
 		s.registered(parallax.Options{AgentID: "w"}, `{"capabilities":[]}`).discard()
 		mine, theirs := coretest.Pipe[[]byte, []byte](4)
-		go parallax.Serve(s.Context(), s.hub, theirs, parallax.Options{})
+		go parallax.Serve(s.Context(), s.hub, theirs, &parallax.Options{})
 		err := parallaxclient.Work(s.Context(), mine, core.Card{ID: "w"}, echo, parallaxclient.WorkOptions{})
 		if f := (*core.Fault)(nil); !errors.As(err, &f) || f.Code != core.CodeConflict {
 			t.Errorf("an id in use: got %v, want a conflict", err)
@@ -282,7 +282,7 @@ func TestALostConnectionEndsTheHandlers(t *testing.T) {
 		mine, theirs := coretest.Pipe[[]byte, []byte](4)
 		faulty := coretest.Break(mine, coretest.Fault{Cut: 2}, coretest.Fault{}) // after registered and one task
 		served := make(chan link.Reason, 1)
-		go func() { served <- parallax.Serve(s.Context(), s.hub, theirs, parallax.Options{}) }()
+		go func() { served <- parallax.Serve(s.Context(), s.hub, theirs, &parallax.Options{}) }()
 		ended := make(chan error, 1)
 		go func() {
 			ended <- parallaxclient.Work(s.Context(), faulty, core.Card{ID: "w"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {

@@ -44,6 +44,7 @@ func TestCommandsWhoseTaskHasNoEndFailWhenTheHubStops(t *testing.T) {
 				says := answersOf(100_000, summaryBodies...)
 				joinAgent(t, h, core.Card{ID: "a"}, func(a *testAgent, b hub.Batch) {
 					if assigned(b) && disk.stuck.Load() {
+						a.report(b.Task, core.Text{Text: "half of it, "})
 						<-time.After(time.Second)
 					}
 					says(a, b)
@@ -68,8 +69,8 @@ func TestCommandsWhoseTaskHasNoEndFailWhenTheHubStops(t *testing.T) {
 				if f := c.until(`"response"`, `"id":"x"`); name == "a compaction" && f.Success {
 					t.Errorf("got %s, want no summary of an unknown end", f.Raw)
 				}
-				if said := c.count(`"stopReason":"error"`); name == "a prompt" && said == 0 {
-					t.Error("got no notice that the answer was cut off")
+				if said := c.count("agent_end", "half of it, ", `"stopReason":"error"`); name == "a prompt" && said == 0 {
+					t.Error("got no end with what was said and that it was cut off")
 				}
 			})
 		})

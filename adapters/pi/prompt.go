@@ -8,7 +8,6 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // busy is the error of a prompt that comes while another runs and does not say how to queue
@@ -116,11 +115,9 @@ func steer(s *Server, x *request) command.Outcome {
 	}
 	ss := x.target
 	if ss.run != nil && ss.run.last().task != nil && len(q.images) == 0 {
-		as := x.client.actAs(q.from)
-		defer as.Close(nil)
 		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID, Trace: q.trace}
 		id := ss.run.last().task.ID()
-		err = as.Inject(hub.NoWait, id, in)
+		err = s.act(q.from, core.Inject{Task: id, Context: in})
 		if x.became(id, core.KindInjected, err); err == nil {
 			ss.run.last().addInjected(in.ID, q)
 			x.MarkQueued() // until the agent has taken it
@@ -165,8 +162,10 @@ func (x *request) stop(ss *session, why string) {
 		x.stopSummary(ss, why)
 		return
 	}
-	as := x.client.actAs(x.client.principal)
-	defer as.Close(nil)
-	id := ss.run.last().task.ID()
-	x.became(id, core.KindCancelRequested, as.Cancel(id, why)) // on a conflict the task has ended already
+	x.cancel(x.client.principal, ss.run.last().task.ID(), why)
+}
+
+// cancel cancels a task in the name of the principal. On a conflict the task has ended already.
+func (x *request) cancel(by core.Principal, id core.TaskID, why string) {
+	x.became(id, core.KindCancelRequested, x.client.server.act(by, core.Cancel{Task: id, Reason: why}))
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
@@ -97,9 +96,7 @@ func answer(s *Server, x *request) command.Outcome {
 	if r.Is("method", `"cancelled"`) {
 		d.Reason = "dismissed"
 	}
-	as := x.client.actAs(x.client.principal)
-	defer as.Close(nil)
-	err := as.Decide(hub.NoWait, task, d)
+	err := s.act(x.client.principal, core.Decide{Task: task, Decision: d})
 	x.became(task, core.KindApprovalDecided, err)
 	return unsettled(id, err)
 }
@@ -143,13 +140,11 @@ func (x *request) reply(id string) command.Outcome {
 		return command.Failed("No pending UI request with id " + id)
 	}
 	r, _ := x.Object("response")
-	as := x.client.actAs(x.client.principal)
-	defer as.Close(nil)
 	method, _ := r.Text("method")
 	value, _ := r.Text("value")
 	answer := render.DialogAnswer(q, method, value)
 	answer.Question = id
-	_, err := as.AnswerQuestion(hub.NoWait, answer) // it fits the question
+	err := s.act(x.client.principal, answer) // it fits the question
 	if errors.Is(err, context.Canceled) {
 		err = nil // the hub that asked has it: what it says comes as for everybody
 	}

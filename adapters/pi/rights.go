@@ -9,11 +9,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// actAs returns a session of the hub in the name of the principal, for a command of the client. The
-// caller closes it, and notes for the frames of the client what the command became.
-func (c *connection) actAs(p core.Principal) *hub.Session {
-	s := c.server
-	return s.hub.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.Commands.PromptTimeout})
+// act gives a command to the hub in the name of the principal. The caller notes for the frames of the client what the
+// command became.
+func (s *Server) act(p core.Principal, c core.Command) error {
+	return s.hub.Do(hub.NoWait, hub.Identity{Principal: p, Dialect: Name}, c)
 }
 
 // requester returns the principal of a client's tasks. On an open hub a client is an operator

@@ -281,8 +281,12 @@ func (st *step) end(o command.Outcome, problem string) {
 	}
 }
 
-// cutOff ends a step whose task has no more events because the hub stopped.
+// cutOff ends a step whose task has no more events because the hub stopped. A task of another hub goes on without an end
+// here: text alone has not woken the reader.
 func (st *step) cutOff() {
+	if st.follow(st.task.Events()); st.run.session.run != st.run || st.run.last() != st { // that had its end
+		return
+	}
 	_ = st.record.Failed(core.Event{At: time.Now()}, core.Failed{Fault: errCutOff}) // a view returns no error
 	st.takeMessages()
 	st.end(command.Outcome{}, render.FaultMessage(errCutOff))

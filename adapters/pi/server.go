@@ -123,7 +123,11 @@ func (o Options) withDefaults() Options {
 }
 
 // component is the server itself at the hub: what it looks up for no client in particular.
-var component = hub.ComponentIdentity("pi-server", Name)
+var component = func() hub.Identity {
+	id := hub.ComponentIdentity("pi-server", Name)
+	id.Coalesces = true // its sessions keep whole messages
+	return id
+}()
 
 // Server holds the pi sessions of one hub, which all pi connections share. It is safe for
 // concurrent use.

@@ -97,11 +97,7 @@ func (x *request) stopSummary(ss *session, why string) {
 		return
 	}
 	who := x.client.principal
-	stop := func() {
-		as := x.client.actAs(who)
-		defer as.Close(nil)
-		x.became(a.task.ID(), core.KindCancelRequested, as.Cancel(a.task.ID(), why)) // on a conflict the task has ended already
-	}
+	stop := func() { x.cancel(who, a.task.ID(), why) }
 	if a.task == nil {
 		a.stopped = stop
 		return

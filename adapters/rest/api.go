@@ -116,13 +116,16 @@ func (a *api) withParameters(serve http.HandlerFunc, parameters ...string) http.
 }
 
 // connect opens a session of the hub for a request. The caller ends it with leave.
-func (a *api) connect(c call) *hub.Session {
-	return a.hub.Connect(hub.Identity{Principal: c.from, Dialect: Name, Deadline: a.opts.Deadline, Frames: frame.RingOf(c.r.Context())})
+func (a *api) connect(c call) *hub.Session { return a.hub.Connect(a.identity(c)) }
+
+// identity returns who gives the command of a request.
+func (a *api) identity(c call) hub.Identity {
+	return hub.Identity{Principal: c.from, Dialect: Name, Deadline: a.opts.Deadline, Frames: frame.RingOf(c.r.Context())}
 }
 
-func leave(s *hub.Session) {
-	s.Close(core.NewFault(core.CodeUnreachable, "the HTTP request ended"))
-}
+func leave(s *hub.Session) { s.Close(requestEnded) }
+
+var requestEnded = core.NewFault(core.CodeUnreachable, "the HTTP request ended")
 
 // id returns the id in the path, unescaped.
 func (c call) id() string {

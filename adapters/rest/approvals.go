@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -42,10 +41,8 @@ func (a *api) postDecision(c call) error {
 		return core.NewFault(core.CodeInvalid, "all: it approves all calls, and approved is false; leave it out, or cancel the task")
 	}
 	d := core.ApprovalDecided{ID: body.ID, Approved: *body.Approved, All: body.All, By: c.from.ID, Reason: body.Reason, Option: body.Option, InputSHA256: body.InputSHA256}
-	return a.steer(c, func(s *hub.Session, id core.TaskID) error {
-		if err := s.Decide(c.r.Context(), id, d); err != nil {
-			return err
-		}
-		return a.reply(c.w, http.StatusOK, d)
-	})
+	if err := a.steer(c, core.Decide{Task: core.TaskID(c.id()), Decision: d}); err != nil {
+		return err
+	}
+	return a.reply(c.w, http.StatusOK, d)
 }

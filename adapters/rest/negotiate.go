@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -46,20 +45,24 @@ func checkParameters(r *http.Request, known []string) error {
 	if err != nil {
 		return core.NewFault(core.CodeInvalid, "the query cannot be read: %s", strings.ReplaceAll(err.Error(), "\n", " "))
 	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if slices.Contains(known, name) {
-			continue
+	var unknown []string
+	for name := range given {
+		if !slices.Contains(known, name) {
+			unknown = append(unknown, name)
 		}
-		shown := strconv.Quote(name[:min(len(name), 64)])
-		if near := suggest.Nearest(name, known); near != "" {
-			return core.NewFault(core.CodeInvalid, "unknown query parameter %s: did you mean %s?", shown, near)
-		}
-		if len(known) == 0 {
-			return core.NewFault(core.CodeInvalid, "unknown query parameter %s: this path has none", shown)
-		}
-		return core.NewFault(core.CodeInvalid, "unknown query parameter %s: use %s", shown, strings.Join(known, ", "))
 	}
-	return nil
+	if len(unknown) == 0 {
+		return nil
+	}
+	name := slices.Min(unknown)
+	shown := strconv.Quote(name[:min(len(name), 64)])
+	if near := suggest.Nearest(name, known); near != "" {
+		return core.NewFault(core.CodeInvalid, "unknown query parameter %s: did you mean %s?", shown, near)
+	}
+	if len(known) == 0 {
+		return core.NewFault(core.CodeInvalid, "unknown query parameter %s: this path has none", shown)
+	}
+	return core.NewFault(core.CodeInvalid, "unknown query parameter %s: use %s", shown, strings.Join(known, ", "))
 }
 
 // flag reads a boolean query parameter; without a value it is true.

@@ -181,7 +181,7 @@ func (a *api) open(c call, req core.Request, branch hub.Branch, keepWanted *bool
 	}
 	s := a.connect(c)
 	defer leave(s)
-	t, err := s.Open(req, hub.OpenOptions{Branch: branch, Keep: keep, Unwatched: form == jsonType, Attends: attends, AsksAgain: again, Trace: core.TraceOf(c.r.Header.Values)})
+	t, err := s.Open(req, hub.OpenOptions{Branch: branch, Keep: keep, Unwatched: form == jsonType, Attends: attends, AsksAgain: again, Trace: core.TraceOf(c.r.Header)})
 	if err != nil {
 		if t != nil {
 			return &refusal{err: err, task: t.ID()}

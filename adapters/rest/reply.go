@@ -36,9 +36,11 @@ func (a *api) write(w http.ResponseWriter, status int, media string, document []
 func setHeaders(w http.ResponseWriter, media string) {
 	h := w.Header()
 	h.Set("Content-Type", media)
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
+	h["Cache-Control"], h["X-Content-Type-Options"] = noStore, noSniff
 }
+
+// Values of headers that every answer has.
+var noStore, noSniff = []string{"no-store"}, []string{"nosniff"}
 
 // outlet writes a response. Write returns an error if the client reads nothing within the
 // timeout.

@@ -32,21 +32,18 @@ type injection struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-// steer calls act with the id of the task in the path. What act commands says which right it
+// steer gives a command on the task in the path. The command says which right it
 // needs: to decide or to inject is not to read. For an ended task, which may no longer be in
 // memory, steer returns a conflict Fault to those who may read it, and for no task at all an
 // unknown_task Fault that does not say that it might have run.
-func (a *api) steer(c call, act func(*hub.Session, core.TaskID) error) error {
-	s := a.connect(c)
-	defer leave(s)
-	id := core.TaskID(c.id())
-	err := act(s, id)
+func (a *api) steer(c call, cmd core.Command) error {
+	err := a.hub.Do(c.r.Context(), a.identity(c), cmd)
 	if err == nil {
 		return nil
 	}
 	switch t, unread := a.task(c); {
 	case unread == nil && t.State() == task.Ended:
-		return core.NewFault(core.CodeConflict, "task %s has ended", id)
+		return core.NewFault(core.CodeConflict, "task %s has ended", cmd.Object())
 	case unread != nil && core.AsFault(unread).Code == core.CodeUnknownTask:
 		return unread
 	}
@@ -58,16 +55,14 @@ func (a *api) postCancel(c call) error {
 	if err := a.readIfAny(c, &body); err != nil {
 		return err
 	}
-	return a.steer(c, func(s *hub.Session, id core.TaskID) error {
-		t, err := a.task(c) // which the answer shows
-		if err != nil {
-			return err
-		}
-		if err := s.Cancel(id, body.Reason); err != nil {
-			return err
-		}
-		return a.reply(c.w, http.StatusAccepted, document(t))
-	})
+	t, err := a.task(c) // which the answer shows
+	if err == nil {
+		err = a.steer(c, core.Cancel{Task: t.ID(), Reason: body.Reason})
+	}
+	if err != nil {
+		return err
+	}
+	return a.reply(c.w, http.StatusAccepted, document(t))
 }
 
 func (a *api) postInject(c call) error {
@@ -85,31 +80,34 @@ func (a *api) postInject(c call) error {
 	if err != nil {
 		return err
 	}
-	in := core.Injected{ID: cmp.Or(body.ID, core.NewID()), Content: body.Content, Priority: body.Priority, Source: body.Source, Trace: core.TraceOf(c.r.Header.Values)}
-	return a.steer(c, func(s *hub.Session, id core.TaskID) error {
-		out := injection{Task: id, ID: in.ID}
-		if !wait {
-			if err := s.Inject(c.r.Context(), id, in); err != nil {
-				return err
-			}
-			return a.reply(c.w, http.StatusAccepted, out)
-		}
-		t, err := a.task(c)
-		if err != nil {
+	in := core.Injected{ID: cmp.Or(body.ID, core.NewID()), Content: body.Content, Priority: body.Priority, Source: body.Source, Trace: core.TraceOf(c.r.Header)}
+	cmd := core.Inject{Task: core.TaskID(c.id()), Context: in}
+	out := injection{Task: cmd.Task, ID: in.ID}
+	if !wait {
+		if err := a.steer(c, cmd); err != nil {
 			return err
 		}
-		events := t.Events()
-		if err := s.Inject(c.r.Context(), id, in); err != nil {
-			return err
-		}
-		if err := s.Watch(t, events[len(events)-1].Cursor(), nil); err != nil {
-			return err
-		}
-		if err := out.await(c.r.Context(), s); err != nil {
-			return err
-		}
-		return a.reply(c.w, http.StatusOK, out)
-	})
+		return a.reply(c.w, http.StatusAccepted, out)
+	}
+	t, err := a.task(c)
+	if err != nil {
+		return err
+	}
+	s, events := a.connect(c), t.Events()
+	defer leave(s)
+	if f := s.Rejected(); f != nil {
+		return f
+	}
+	if err := a.steer(c, cmd); err != nil {
+		return err
+	}
+	if err := s.Watch(t, events[len(events)-1].Cursor(), nil); err != nil {
+		return err
+	}
+	if err := out.await(c.r.Context(), s); err != nil {
+		return err
+	}
+	return a.reply(c.w, http.StatusOK, out)
 }
 
 // await waits for the agent's answer to an injection. A task may end without one.

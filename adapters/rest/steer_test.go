@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -82,6 +83,25 @@ func TestAnInjectionReachesTheAgent(t *testing.T) {
 		t.Errorf("got %+v for %+v, want %+v", e.Body, o, want)
 	}
 	a.report(task, core.Done{})
+}
+
+func TestAnInjectionThatIsWaitedForBeyondTheQuotaOfConnectionsIsNotGiven(t *testing.T) {
+	table, err := policy.Compile([]policy.Rule{{Who: []string{"known"}, May: []core.Right{core.RightOperate, core.RightAsk, core.RightSee}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := start(t, hub.Options{Authorizer: table, Quotas: quota.NewBook(quota.Limits{Connections: 1})}, rest.Options{})
+	a := g.agent("a")
+	var opened struct{ ID core.TaskID }
+	g.post("/v1/tasks", `{"to":"a","content":"hi","keep":true}`, "X-User: known").into(http.StatusCreated, &opened)
+	task := a.accept()
+	one := g.request(t.Context(), http.MethodGet, "/v1/events", "", "X-User: known")
+	defer one.Body.Close()
+	g.post("/v1/tasks/"+string(opened.ID)+"/inject?wait=true", `{"content":"psst"}`, "X-User: known").refused(http.StatusServiceUnavailable, core.CodeOverloaded, "quotas.connections")
+	a.report(task, core.Done{})
+	if got := task.Events(); len(got) != 3 {
+		t.Errorf("got %d events of the task, want no injection among them", len(got))
+	}
 }
 
 func TestAnInjectionIntoAnAgentWithoutInjectionIsRefused(t *testing.T) {

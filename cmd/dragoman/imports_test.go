@@ -200,7 +200,7 @@ var table = []row{
 		from: []string{"tools/bench"}, own: []string{"adapters/...", "core", "core/link", "proto/...", "transports/..."},
 		lib: []string{"google.golang.org/grpc"},
 	},
-	{from: []string{"tools/path"}, lib: []string{"github.com/coder/websocket"}},
+	{from: []string{"tools/path"}, own: []string{"proto/coven"}, lib: []string{"github.com/coder/websocket", "google.golang.org/grpc"}},
 	{from: []string{"cmd/..."}, own: []string{anything}, lib: []string{anything}},
 	// Examples show what somebody else writes, with the protocol alone.
 	{from: []string{"docs/examples/..."}, own: []string{"proto/..."}, lib: []string{"google.golang.org/grpc"}},

@@ -16,8 +16,7 @@ import (
 // hub that has the task, for 2 s at most, unless this one [Hub.Holds] it. With [NoWait] the decision is
 // passed on, and nobody is told if that hub refuses it.
 func (s *Session) Decide(ctx context.Context, id core.TaskID, d core.ApprovalDecided) error {
-	_, err := s.hub.do(ctx, s, core.Call{Principal: s.identity.Principal, Command: core.Decide{Task: id, Decision: d}}, nil)
-	return err
+	return s.Do(ctx, core.Decide{Task: id, Decision: d})
 }
 
 // Approvals returns the pending approvals of all hubs that the principal may decide, the longest

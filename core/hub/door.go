@@ -89,22 +89,11 @@ func hidden(c core.Command, err error) error {
 	if !errors.Is(err, errHidden) {
 		return err
 	}
-	var told *core.Fault
-	switch c := c.(type) {
-	case core.Cancel:
-		told = notRunning(c.Task)
-	case core.Inject:
-		told = notRunning(c.Task)
-	case core.Decide:
-		told = notRunning(c.Task)
-	case core.Readers:
-		told = task.Unknown(c.Task)
-	case core.Read:
-		told = task.Unknown(c.Task)
-	default:
-		return err
+	id := core.TaskID(c.Object())
+	if c.Act().Steers() != 0 {
+		return notRunning(id).Because(errHidden)
 	}
-	return told.Because(errHidden)
+	return task.Unknown(id).Because(errHidden)
 }
 
 // notRunning returns what is said of a command on a task that does not run for its principal: see [task.Unknown].
@@ -115,21 +104,15 @@ func notRunning(id core.TaskID) *core.Fault {
 // object returns what a command is about, and the task if it is one. A command that was given here
 // waits for a task of another hub.
 func (h *Hub) object(ctx context.Context, c core.Command, entered bool) (t *task.Task, about policy.Object, err error) {
-	switch c := c.(type) {
-	case core.Cancel:
-		t, err = h.running(ctx, c.Task, entered)
-	case core.Inject:
-		t, err = h.running(ctx, c.Task, entered)
-	case core.Decide:
-		t, err = h.running(ctx, c.Task, entered)
-	case core.Read:
-		t, err = h.find(ctx, c.Task)
-	case core.Readers:
-		t, err = h.find(ctx, c.Task)
-	case core.CallTool:
-		return nil, h.ofPack(c.Tool), nil
-	case core.Configure:
-		return nil, h.ofAgent(c.Agent), nil
+	switch act := c.Act(); {
+	case act.Steers() != 0:
+		t, err = h.running(ctx, core.TaskID(c.Object()), entered)
+	case act == core.ActRead || act == core.ActReaders:
+		t, err = h.find(ctx, core.TaskID(c.Object()))
+	case act == core.ActCallTool:
+		about = h.ofPack(c.Object())
+	case act == core.ActConfigure:
+		about = h.ofAgent(core.AgentID(c.Object()))
 	}
 	if t == nil || err != nil {
 		return nil, about, err
@@ -219,15 +202,10 @@ func (h *Hub) execute(ctx context.Context, s *Session, c core.Call, t *task.Task
 
 // atOwner executes a command at the hub that owns its task, if that is another one. Nothing waits for a cancel.
 func (h *Hub) atOwner(ctx context.Context, s *Session, c core.Call, t *task.Task) error {
-	if !t.IsRemote() || !isForOwner(c.Command.Act()) {
+	if !t.IsRemote() || c.Command.Act().Steers() == 0 {
 		return nil
 	}
 	return h.remote.Do(ctx, c, t, s.identity.Hub)
-}
-
-// isForOwner reports whether commands of the act on a task are for the hub that owns it.
-func isForOwner(a core.Act) bool {
-	return a == core.ActCancel || a == core.ActInject || a == core.ActDecide
 }
 
 // do executes a command for the session.

@@ -226,13 +226,8 @@ func (s *Session) noteCommand(c core.Command, o outcome, err error) {
 		if errors.Is(err, notAuthorized) || errors.Is(err, unknownTask) {
 			return // the task is none of its business
 		}
-		switch c := c.(type) {
-		case core.Cancel:
-			s.noteEvent(c.Task, false, core.KindCancelRequested, refused)
-		case core.Inject:
-			s.noteEvent(c.Task, false, core.KindInjected, refused)
-		case core.Decide:
-			s.noteEvent(c.Task, false, core.KindApprovalDecided, refused)
+		if said := c.Act().Steers(); said != 0 {
+			s.noteEvent(core.TaskID(c.Object()), false, said, refused)
 		}
 	}
 }

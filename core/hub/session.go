@@ -37,6 +37,9 @@ type Identity struct {
 	// Checked says that package strictjson has checked all JSON that the dialect passes to
 	// the hub, or that the dialect wrote it: the hub does not check it again.
 	Checked bool
+	// Coalesces says that text and thinking alone are no news to the session: it gets them with the next event of another
+	// kind of the task. For those who keep what was said.
+	Coalesces bool
 	// Frames has the frames of the connection, which the session tells what they became; nil keeps
 	// none. A session with Frames is told of one event at a time.
 	Frames *frame.Ring
@@ -288,8 +291,11 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 		s.parent.mu.Unlock()
 	}
 
-	gone := core.NewFault(core.CodeUnreachable, "agent %s left: %s", id, reason.Message)
-	left = h.failWork(s, work, gone)
+	var gone *core.Fault
+	if len(work)+len(queue) > 0 {
+		gone = core.NewFault(core.CodeUnreachable, "agent %s left: %s", id, reason.Message)
+		left = h.failWork(s, work, gone)
+	}
 	h.mu.Lock()
 	if s.id != "" {
 		h.removeAgent(s, reason)

@@ -7,12 +7,31 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
+// Do gives a [core.Cancel], [core.Inject], [core.Decide] or [core.Reply] in the name of a caller that has no session: it
+// counts as no connection of its principal. It returns what the methods of [Session] for these commands return.
+func (h *Hub) Do(ctx context.Context, by Identity, c core.Command) error {
+	return (&Session{hub: h, identity: by}).Do(ctx, c)
+}
+
+// Do is [Hub.Do] in the name of the session's principal.
+func (s *Session) Do(ctx context.Context, c core.Command) error {
+	call := core.Call{Principal: s.identity.Principal, Command: c}
+	if in, ok := c.(core.Inject); ok {
+		if call.Trace = in.Context.Trace.Carried(); call.Trace.Parent == "" {
+			call.Trace = s.identity.Trace
+		}
+		in.Context.Trace = core.Trace{} // it goes on in that of the call
+		call.Command = in
+	}
+	_, err := s.hub.do(ctx, s, call, nil)
+	return err
+}
+
 // Cancel asks that a task be stopped. The task ends when its agent confirms or after a
 // grace, and at once when the agent does not support cancelling. It returns an unknown_task
 // or not_authorized Fault, or a conflict Fault when the task has ended.
 func (s *Session) Cancel(id core.TaskID, reason string) error {
-	_, err := s.do(core.Cancel{Task: id, Reason: reason})
-	return err
+	return s.Do(context.Background(), core.Cancel{Task: id, Reason: reason})
 }
 
 // Inject pushes context to the agent of a running task. The answer comes as an event. It
@@ -20,13 +39,7 @@ func (s *Session) Cancel(id core.TaskID, reason string) error {
 // the task has room for, and a conflict Fault when no agent works on the task. A trace that is
 // malformed counts for nothing. It waits for another hub as [Session.Decide] does.
 func (s *Session) Inject(ctx context.Context, id core.TaskID, in core.Injected) error {
-	c := core.Call{Principal: s.identity.Principal, Trace: in.Trace.Carried()}
-	if in.Trace = (core.Trace{}); c.Trace.Parent == "" {
-		c.Trace = s.identity.Trace
-	}
-	c.Command = core.Inject{Task: id, Context: in}
-	_, err := s.hub.do(ctx, s, c, nil)
-	return err
+	return s.Do(ctx, core.Inject{Task: id, Context: in})
 }
 
 // inject pushes context from the principal. The hub names the source (promise P7); the words

@@ -3,10 +3,13 @@ package hub_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -51,6 +54,25 @@ func TestACancelledTaskSaysWhyWhereItsAgentDoesNot(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestACommandWithoutASessionCountsAsNoConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Quotas: quota.NewBook(quota.Limits{Connections: 1})})}
+		ana := hub.Identity{Principal: core.Principal{ID: "ana", Authenticated: true}}
+		agent, asker := g.agent("a", able), g.hub.Connect(ana)
+		defer asker.Close(nil)
+		asked := g.ask(asker, "a")
+		if err := g.hub.Do(t.Context(), ana, core.Inject{Task: asked.ID(), Context: core.Injected{Content: "be brief"}}); err != nil {
+			t.Errorf("an injection: got %v, want it taken", err)
+		}
+		if err := g.hub.Do(t.Context(), ana, core.Cancel{Task: asked.ID()}); err != nil {
+			t.Errorf("a cancel: got %v, want it taken", err)
+		}
+		g.wantKinds("the agent read", g.events(agent), "assigned", "injected", "cancel_requested")
+		g.report(agent, asked, core.Cancelled{})
+		g.wantFault("one of somebody else", g.hub.Do(t.Context(), hub.Identity{Principal: core.Principal{ID: "eve", Authenticated: true}}, core.Cancel{Task: asked.ID()}), core.CodeUnknownTask)
+	})
 }
 
 func TestAnAnswerAfterACancelIsKept(t *testing.T) {

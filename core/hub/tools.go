@@ -77,7 +77,7 @@ func (s *Session) Tools() []tool.Definition {
 
 // own returns the hub's tools for which the capabilities suffice.
 func own(capabilities []string) []tool.Definition {
-	var out []tool.Definition
+	out := make([]tool.Definition, 0, len(tools))
 	for _, t := range tools {
 		if t.CheckCaller(capabilities) == nil {
 			out = append(out, t.Definition)

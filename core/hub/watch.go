@@ -142,7 +142,13 @@ func (h *Hub) Readers(ctx context.Context, p core.Principal, id core.TaskID) ([]
 // not_authorized Fault if the rules have changed since [Hub.Task] returned the task. What comes is the
 // form that is passed; but for a part of the program, it replaces the other one where the session reads it.
 func (s *Session) Watch(t *task.Task, from core.Cursor, tag any) error {
-	if err := s.views.add(t, func() (*task.Reader, error) { return t.Watch(s.peer(), from, tag) }); err != nil {
+	if err := s.views.add(t, func() (*task.Reader, error) {
+		r, err := t.Watch(s.peer(), from, tag)
+		if r != nil && s.identity.Coalesces {
+			r.Coalesce()
+		}
+		return r, err
+	}); err != nil {
 		return err
 	}
 	p := s.identity.Principal

@@ -144,20 +144,14 @@ func (b *Book) Connect(p core.Principal) (leave func(), err error) {
 }
 
 // Admit implements policy.Limiter: it returns a rate_limited Fault if the principal has to wait.
-// A call of a part of the program to open a task for another counts for that one. Calls that end, or let go on, what runs
-// are never limited, and neither are lists, which could not say that they are incomplete.
+// A call of a part of the program to open a task for another counts for that one.
 func (b *Book) Admit(c core.Call) error {
-	if b == nil || b.limits.Rate <= 0 {
+	if b == nil || b.limits.Rate <= 0 || !c.Command.Act().IsLimited() {
 		return nil
 	}
 	p := c.Principal
-	switch cmd := c.Command.(type) {
-	case core.Cancel, core.Decide, core.Reply, core.List:
-		return nil
-	case *core.Open:
-		if cmd.For.ID != "" && p.Component {
-			p = cmd.For
-		}
+	if cmd, ok := c.Command.(*core.Open); ok && cmd.For.ID != "" && p.Component {
+		p = cmd.For
 	}
 	if p.Component {
 		return nil

@@ -6,6 +6,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
+// A task has one alarm. It is set to when the hub may have to act: at the deadline, when the agent's own time or
+// the grace of a cancel is over, when the agent is silent, or when a call was to be decided on. An event that puts this
+// off does not set it: it then fires early, finds nothing due, and is set again.
+
 // Due returns when the task must have ended: at its deadline, or earlier if its agent has a
 // maximum time for a task.
 func (t *Task) Due() time.Time {
@@ -42,33 +46,43 @@ func (t *Task) limitTo(most time.Duration) {
 	}
 }
 
-// rearm sets the timer to when there may be something to do next. Callers hold mu.
+// rearm sets the alarm, if the hub owns the task. Callers hold mu.
 func (t *Task) rearm() {
-	if t.deadline != nil && !t.remote && t.state != Ended {
+	if t.alarm != nil && !t.remote && t.state != Ended {
 		now := time.Now()
-		t.deadline.Reset(t.wakes(now).Sub(now))
+		t.alarm.Reset(t.wakes(now).Sub(now))
 	}
 }
 
-// wakes returns when the timer is to look next. It never waits for longer than an agent may be silent, so that
-// no event has to set it; nor has the end of a wait for people, since what is left does not change until then.
+// wakes returns when the hub has to look next. That is never later than an agent may be silent, so that
+// no event has to set the alarm; nor has the end of a wait for people, since what is left does not change until then.
 // Callers hold mu.
 func (t *Task) wakes(now time.Time) time.Time {
 	at, _ := t.due(now)
 	if soon := now.Add(leastSleep); at.Before(soon) && t.waitsForPeople(now) {
 		at = soon
 	}
-	if !t.minds() {
-		return at
+	if t.minds() {
+		quiet := now.Add(t.store.limits.Silence)
+		if until, silent := t.silentAt(); silent {
+			quiet = until
+		}
+		at = earlier(at, quiet)
 	}
-	quiet := now.Add(t.store.limits.Silence)
-	if until, silent := t.silentAt(); silent {
-		quiet = until
+	if !t.grace.IsZero() {
+		at = earlier(at, t.grace)
 	}
-	if quiet.Before(at) {
-		return quiet
+	for _, p := range t.pending {
+		at = earlier(at, p.since.Add(t.decideIn))
 	}
 	return at
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // leastSleep keeps a task that waits for people just before its deadline from looking all the time.
@@ -79,35 +93,46 @@ func (t *Task) waitsForPeople(now time.Time) bool {
 	return t.byDefault && waits
 }
 
-// expire ends a task that is due or whose agent is silent: it tells the agent to stop and the requester that the
-// task timed out. Both happen under one lock, so that an agent that stops quickly does not end
-// the task as cancelled.
-func (t *Task) expire() {
+// act does what is due: it denies calls on which nobody has decided in time, and ends a task that is over.
+func (t *Task) act() {
 	t.mu.Lock()
-	if t.remote { // its owner has the deadline
+	if t.remote || t.state == Ended { // its owner acts
 		t.mu.Unlock()
 		return
 	}
 	now := time.Now()
+	t.denyOverdue(now)
+	unanswered := !t.grace.IsZero() && !t.grace.After(now)
 	fault, reason := t.over(now)
-	if t.state != Ended && fault == nil { // it waits, has another agent or heard of it, or the clock was set
+	switch {
+	case unanswered:
+		t.append(core.Cancelled{Reason: t.reason}, nil)
+	case fault != nil:
+		t.expire(now, fault, reason)
+	default: // it waits, has another agent or heard of it, or the clock was set
 		t.rearm()
-	}
-	if t.state == Ended || fault == nil {
 		t.mu.Unlock()
 		return
 	}
+	worker := t.worker
+	t.mu.Unlock()
+	t.store.host.Ended(t, worker)
+	if unanswered {
+		t.store.host.CancelUnanswered(t)
+	}
+}
+
+// expire ends a task that is due or whose agent is silent: it tells the agent to stop and the requester that the
+// task timed out. Both happen under one lock, so that an agent that stops quickly does not end
+// the task as cancelled. Callers hold mu.
+func (t *Task) expire(now time.Time, fault *core.Fault, reason string) {
 	end := core.Failed{Fault: fault}
 	t.close(end) // before the agent is told, who would only hear of a cancel
 	if t.state == Running && !t.cancelling {
-		t.cancelling = true
 		t.append(core.CancelRequested{By: hubName, Reason: reason}, nil)
 	}
 	t.receipt.Stage, t.receipt.At = core.StageExpired, now
 	t.append(end, nil)
-	worker := t.worker
-	t.mu.Unlock()
-	t.store.host.Ended(t, worker)
 }
 
 // The reasons of a CancelRequested by the hub of a task that times out.

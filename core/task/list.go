@@ -44,7 +44,7 @@ func (t *Task) status() Status {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := statusOf(t.id, t.request)
-	s.State, s.Agent, s.From, s.Hops, s.Receipt = t.stateText(), t.agent, t.from, t.chain.Hops, t.receipt
+	s.State, s.Agent, s.From, s.Hops, s.Receipt = t.stateText(), t.agent, t.from, t.chain.Hops, t.progress()
 	if first := t.log.At(0); first.Body.Kind() == core.KindOpened {
 		s.OpenedAt = first.At
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
 // segmentEvents is how many events a segment of a log holds.
@@ -102,6 +103,24 @@ func (l *Log) Fold(n int) core.Answer {
 		return core.Fold(l.tail)
 	}
 	return core.Fold(append(slices.Clip(l.full), l.tail)...)
+}
+
+// joined returns the events with text joined as the journal joins it, of a task in its first epoch.
+func (l *Log) joined() Log {
+	g, records := journal.NewSegmenter(journal.SegmentAge), []journal.Record(nil)
+	for n := range len(l.full) + 1 {
+		s := l.segment(n)
+		for i := range s {
+			records, _ = g.Due(records, s[i].At)
+			records = g.Add(records, "", s[i:i+1], s[i].At)
+		}
+	}
+	records = g.Flush(records)
+	events := make([]core.Event, len(records))
+	for i, r := range records {
+		events[i] = r.Event
+	}
+	return LogOf(events)
 }
 
 // slice returns the first n events in one piece. They share memory with the log if they are

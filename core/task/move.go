@@ -59,8 +59,8 @@ func (t *Task) Gone() bool {
 	}
 	record := *t.leaving
 	t.take(record)
-	t.remote, t.sparse, t.moved, t.owner, t.worker = true, true, record.Seq, ownerIn([]core.Event{record}), nil
-	t.deadline.Stop()
+	t.remote, t.sparse, t.moved, t.worker = true, true, record.Seq, nil
+	t.alarm.Stop()
 	return true
 }
 
@@ -84,7 +84,7 @@ func (s *Store) Arrive(t *Task, record core.Event) bool {
 	if last := t.log.Last(); last.Seq != record.Seq || last.Epoch != record.Epoch || t.owner != ownerIn([]core.Event{record}) {
 		return false
 	}
-	t.remote, t.moved, t.state = false, 0, Queued
+	t.remote, t.moved = false, 0
 	t.noteRecorded(record.Seq)
 	s.begin(t, time.Now())
 	return true

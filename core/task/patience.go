@@ -110,8 +110,8 @@ func (p *patience) alone() (since time.Time, ok bool) {
 
 // noteWaits notes whether decisions or answers are waited for from now on. Callers hold mu.
 func (t *Task) noteWaits() {
-	if waits := len(t.pending)+len(t.questions) > 0; waits != t.waits {
-		t.waits = waits
+	if waits := t.machine.waits(); waits != t.waiting {
+		t.waiting = waits
 		change := 1
 		if !waits {
 			change = -1

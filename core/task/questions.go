@@ -1,7 +1,6 @@
 package task
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -19,31 +18,8 @@ func (t *Task) Ask(w Worker, q core.QuestionAsked) error { return t.report(w, q,
 func (t *Task) Settle(s core.QuestionAnswered) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, open := t.questions[s.ID]; !open || t.remote || t.state == Ended {
+	if !slices.Contains(t.questions, s.ID) || t.remote || t.state == Ended {
 		return
 	}
 	t.append(s, nil)
-	delete(t.questions, s.ID)
-	t.noteWaits()
-}
-
-// asked notes that a question waits for people. Callers hold mu.
-func (t *Task) asked(id string) {
-	if t.questions == nil {
-		t.questions = map[string]struct{}{}
-	}
-	t.questions[id] = struct{}{}
-}
-
-// openQuestions returns the ids of the questions that were not settled, in order.
-func openQuestions(events iter.Seq[core.Event]) (open []string) {
-	for e := range events {
-		switch b := e.Body.(type) {
-		case core.QuestionAsked:
-			open = append(open, b.ID)
-		case core.QuestionAnswered:
-			open = slices.DeleteFunc(open, func(id string) bool { return id == b.ID })
-		}
-	}
-	return open
 }

@@ -53,19 +53,20 @@ type Inbox interface {
 // Reader is one reader of one task's log, from Attach until it has read the end or is
 // closed. It is safe for concurrent use.
 type Reader struct {
-	task   *Task
-	inbox  Inbox
-	tag    any
-	next   uint64 // the last sequence number that it was given
-	gap    *Gap
-	before *Reader // its neighbours in the list of the task
-	after  *Reader
-	veil   *veil // nil unless it reads the redacted form
-	role   Role
-	queued bool // its inbox was notified
-	held   bool // it waits for something to be recorded
-	left   bool // it is not in the list of the task
-	gone   bool
+	task      *Task
+	inbox     Inbox
+	tag       any
+	next      uint64 // the last sequence number that it was given
+	gap       *Gap
+	before    *Reader // its neighbours in the list of the task
+	after     *Reader
+	veil      *veil // nil unless it reads the redacted form
+	role      Role
+	queued    bool // its inbox was notified
+	held      bool // it waits for something to be recorded
+	coalesces bool // text alone does not wake it
+	left      bool // it is not in the list of the task
+	gone      bool
 }
 
 // Gap is the sequence numbers From to To of a task whose events are no longer kept.
@@ -83,7 +84,19 @@ type Piece struct {
 	Over bool
 }
 
-// wants reports whether an event of the kind is news to the reader.
+// Coalesce has text and thinking alone be no news to the reader: it gets them with the next event of another kind.
+func (r *Reader) Coalesce() {
+	r.task.mu.Lock()
+	defer r.task.mu.Unlock()
+	r.coalesces = true
+}
+
+// wakes reports whether an event of the kind is news to the reader by itself.
+func (r *Reader) wakes(k core.Kind) bool {
+	return r.wants(k) && !(r.coalesces && (k == core.KindText || k == core.KindThinking))
+}
+
+// wants reports whether the reader is given events of the kind.
 func (r *Reader) wants(k core.Kind) bool {
 	switch r.role {
 	case Agent:
@@ -296,6 +309,7 @@ func (t *Task) unlink(r *Reader) {
 	}
 	r.before, r.after = nil, nil
 	t.uncount()
+	t.condense()
 }
 
 // wake makes a reader ready. Callers hold mu.
@@ -347,11 +361,12 @@ func (r *Reader) take() (Piece, bool) {
 		p.Over = t.advance(r)
 		return p, true
 	}
-	i, end := t.index(r.next), t.log.Len()
+	end := t.log.Len()
 	if r.waitsForRecord() {
 		end = t.readable()
 		r.held = end < t.log.Len()
 	}
+	i := t.index(r.next)
 	if i >= end {
 		return p, false
 	}

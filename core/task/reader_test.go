@@ -273,3 +273,22 @@ func TestEventsMissingInTheMiddleAreAGap(t *testing.T) {
 		t.Errorf("the answer: got %q, truncated %v, want it truncated", a.Text, a.Truncated)
 	}
 }
+
+func TestAReaderThatCoalescesGetsTextWithTheNextEventOfAnotherKind(t *testing.T) {
+	s, _, _ := newStore()
+	one, w := run(s)
+	in := &inbox{}
+	r, err := one.Watch(in, core.Cursor{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Coalesce()
+	wantRead(t, "the reader, at once,", in, "1 2")
+	report(t, one, w, core.Text{Text: "a"}, core.Thinking{Text: "b"}, core.Text{Text: "c"})
+	wantRead(t, "the reader, of text alone,", in, "")
+	report(t, one, w, core.ToolCall{ID: "1", Name: "rm"})
+	wantRead(t, "the reader, with the call of a tool,", in, "3 4 5 6")
+	report(t, one, w, core.Text{Text: "d"})
+	conclude(t, one, w, core.Done{})
+	wantRead(t, "the reader, with the end,", in, "7 8 9 over")
+}

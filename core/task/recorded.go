@@ -68,6 +68,7 @@ func (t *Task) SetRecorded(seq uint64) {
 		t.showHeld()
 	}
 	t.store.host.Recorded(t.id, seq)
+	t.condense()
 }
 
 // noteRecorded wakes those who wait until seq is recorded. Callers hold mu.

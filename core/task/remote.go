@@ -42,7 +42,7 @@ func (s *Store) Adopt(t *Task, opened core.Event, work *quota.Work) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := opened.Body.(core.Opened)
-	t.id, t.epoch = b.Task, opened.Epoch
+	t.id = b.Task
 	t.share.Add(OverheadBytes + t.request.Size())
 	s.put(t, work)
 	t.mu.Lock()
@@ -60,7 +60,7 @@ func (s *Store) Remote(id core.TaskID, first core.Event) *Task {
 		return t
 	}
 	t := newTask(&life{
-		store: s, id: id, remote: true, sparse: true, state: Queued, epoch: 1, log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs),
+		store: s, id: id, remote: true, sparse: true, log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs),
 	})
 	t.share.Add(OverheadBytes)
 	if !first.Body.Kind().Ends() { // whoever extends it is told of its end
@@ -73,7 +73,7 @@ func (s *Store) Remote(id core.TaskID, first core.Event) *Task {
 // Copy returns a remote task of a notice with the event that opened it, for its subscribers: the store does not
 // have it, and no more events come.
 func (s *Store) Copy(from core.Principal, opened core.Event) *Task {
-	t := newTask(&life{store: s, id: opened.Body.(core.Opened).Task, remote: true, state: Queued, epoch: 1, log: newLog(1)})
+	t := newTask(&life{store: s, id: opened.Body.(core.Opened).Task, remote: true, log: newLog(1)})
 	t.Extend([]core.Event{opened})
 	t.from = from
 	return t
@@ -116,7 +116,7 @@ func (t *Task) TakeBack(hub string, end core.Event) bool {
 		return false
 	}
 	t.cut(end.Seq - 1)
-	t.remote, t.owner, t.epoch = false, hub, end.Epoch
+	t.remote, t.owner = false, hub
 	t.take(end)
 	return true
 }
@@ -218,13 +218,11 @@ func (t *Task) cut(after uint64) {
 			}
 		}
 	}
-	t.log = LogOf(left)
-	t.state, t.agent, t.attempt, t.owner, t.output, t.cancelling = Queued, "", 0, "", false, false
-	t.pending, t.decided, t.questions = nil, nil, nil
-	t.noteWaits()
+	t.log, t.machine = LogOf(left), newMachine()
 	for _, e := range left {
-		t.derive(e)
+		t.machine.apply(e)
 	}
+	t.noteWaits()
 	after = t.last()
 	for r := t.readers; r != nil; r = r.after {
 		if r.next > after {
@@ -235,90 +233,16 @@ func (t *Task) cut(after uint64) {
 
 // extend appends an event of the owner. Callers hold mu.
 func (t *Task) extend(e core.Event) {
-	t.epoch = e.Epoch
 	if b, ok := e.Body.(core.Opened); ok {
 		t.from, t.request, t.chain, t.trace = b.From, b.Request, policy.Chain{Hops: b.Hops, Agents: b.Chain}, b.Trace
 		t.ownTurns, t.byDefault, t.began = len(b.Request.History), b.DefaultDeadline, e.At
 		t.share.Add(e.Size())
 	}
-	t.derive(e)
 	t.take(e)
 	if t.state == Ended { // the owner shows an end once it is stored
 		t.endShown = true
 		t.noteRecorded(t.last())
 		t.showHeld()
-		t.receipt.Stage, t.receipt.At = core.StageRecorded, e.At
+		t.reach(core.StageRecorded, e.At)
 	}
-}
-
-// derive keeps of an event of the owner what others ask the remote task for. Callers hold mu.
-func (t *Task) derive(e core.Event) {
-	switch b := e.Body.(type) {
-	case core.Opened:
-		t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: e.At}
-	case core.Assigned:
-		t.state, t.agent, t.attempt, t.decideIn = Running, b.Agent, b.Attempt, t.store.limits.QuestionTimeout
-	case core.Accepted:
-		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageAcknowledged, t.agent, e.At
-	case core.Retrying:
-		t.state = Queued
-		t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: e.At}
-		if b.Hub != "" {
-			t.owner = b.Hub
-		}
-	case core.CancelRequested:
-		t.cancelling = true
-	}
-	t.deriveWaits(e)
-	if e.Body.Kind().Output() {
-		t.output = true
-		if t.receipt.Stage < core.StageDelivered { // an agent that answers has got it; only the owner knows that earlier
-			t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageDelivered, t.agent, e.At
-		}
-	}
-}
-
-// deriveWaits keeps of an event of the owner whether people are waited for, and for what. Callers hold mu.
-func (t *Task) deriveWaits(e core.Event) {
-	switch b := e.Body.(type) {
-	case core.ApprovalRequested:
-		t.hold(b, e.At)
-	case core.ApprovalDecided:
-		t.settle(b)
-	case core.QuestionAsked:
-		t.asked(b.ID)
-	case core.QuestionAnswered:
-		delete(t.questions, b.ID)
-	case core.ToolState:
-		if b.State >= core.ToolRunning {
-			t.proceeded(b.ID)
-		}
-	case core.ToolResult:
-		t.proceeded(b.ID)
-	}
-	t.noteWaits()
-}
-
-// hold notes that the owner waits for a decision. Callers hold mu.
-func (t *Task) hold(a core.ApprovalRequested, since time.Time) {
-	if t.pending == nil {
-		t.pending, t.decided = map[string]*pendingCall{}, map[string]decidedCall{}
-	}
-	delete(t.decided, a.ID)
-	t.pending[a.ID] = &pendingCall{asked: a, since: since, timer: stopped()}
-}
-
-// settle notes the owner's decision. Callers hold mu.
-func (t *Task) settle(d core.ApprovalDecided) {
-	if t.pending[d.ID] != nil {
-		delete(t.pending, d.ID)
-		t.decided[d.ID] = decidedCall{d, d.InputSHA256}
-	}
-}
-
-// stopped returns a timer that never fires.
-func stopped() *time.Timer {
-	timer := time.NewTimer(time.Hour)
-	timer.Stop()
-	return timer
 }

@@ -252,7 +252,7 @@ func TestACopyForgetsACancelThatTheJournalHasLost(t *testing.T) {
 	s, _, _ := newStore()
 	one, _ := copied(t, s)
 	one.Extend([]core.Event{event(1, 2, core.Assigned{Agent: "bob", Attempt: 1}), event(1, 3, core.CancelRequested{By: "ann"}), event(1, 4, core.ApprovalRequested{ID: "1", Name: "rm"})})
-	one.Extend([]core.Event{event(2, 3, core.Retrying{Agent: "bob", Hub: "c"})})
+	one.Extend([]core.Event{event(2, 3, core.Retrying{Agent: "bob", Hub: "b"}), event(3, 4, core.Retrying{Agent: "bob", Hub: "c"})})
 	if one.IsCancelling() || len(one.Approvals()) > 0 || one.Agent() != "bob" || one.Owner() != "c" {
 		t.Errorf("got cancelling %v, approvals %v, agent %q, owner %q, want what was stored alone", one.IsCancelling(), one.Approvals(), one.Agent(), one.Owner())
 	}

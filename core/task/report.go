@@ -62,36 +62,19 @@ func (t *Task) report(w Worker, body core.Body, foreign *core.Foreign) error {
 		t.End(core.Failed{Fault: f})
 		return f
 	}
+	undecided := len(t.pending)
 	t.append(body, foreign)
-	crossed = t.noteReport(body)
-	t.mu.Unlock()
-	return nil
-}
-
-// noteReport notes what the latest event, which came from the agent, says of the task. It returns the budgets that were crossed.
-// Callers hold mu.
-func (t *Task) noteReport(body core.Body) (crossed []usage.BudgetStatus) {
-	if body.Kind().Output() {
-		t.output = true
+	if len(t.pending) < undecided {
+		t.store.host.Count("approval.gone_on")
 	}
 	switch b := body.(type) {
-	case core.Accepted:
-		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageAcknowledged, t.agent, t.log.Last().At
 	case core.ApprovalRequested:
-		t.awaitDecision(b)
-	case core.QuestionAsked:
-		t.asked(b.ID)
-	case core.ToolState:
-		if b.State >= core.ToolRunning {
-			t.proceeded(b.ID)
-		}
-	case core.ToolResult:
-		t.proceeded(b.ID)
+		t.awaitDecision(b.ID)
 	case core.Usage:
 		crossed = t.spend(b)
 	}
-	t.noteWaits()
-	return crossed
+	t.mu.Unlock()
+	return nil
 }
 
 // checkWorker returns why the worker may not report on the task now. Callers hold mu.
@@ -116,21 +99,10 @@ func (t *Task) Conclude(w Worker, now time.Time, body core.Body, foreign *core.F
 		return err
 	}
 	if c, ok := body.(core.Cancelled); ok && c.Reason == "" {
-		body = core.Cancelled{Reason: t.cancelReason()}
+		body = core.Cancelled{Reason: t.reason}
 	}
 	t.appendAt(now, body, foreign)
 	return nil
-}
-
-// cancelReason returns the reason of the cancel; "" if there was none, or no cancel. Callers
-// hold mu.
-func (t *Task) cancelReason() string {
-	for i := t.log.Len() - 1; t.cancelling && i >= 0; i-- {
-		if c, ok := t.log.At(i).Body.(core.CancelRequested); ok {
-			return c.Reason
-		}
-	}
-	return ""
 }
 
 // Fail ends the task after its agent failed, or takes it from the agent and reports that
@@ -148,9 +120,8 @@ func (t *Task) Fail(w Worker, failed core.Failed, foreign *core.Foreign) (again 
 	}
 	t.append(core.Retrying{Attempt: t.attempt, Agent: t.agent, Fault: failed.Fault}, foreign)
 	t.detach(w, Agent)
-	t.worker, t.state = nil, Queued
+	t.worker = nil
 	t.limitTo(0)
-	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: time.Now()}
 	return true, nil
 }
 
@@ -195,8 +166,7 @@ func (t *Task) Assign(a Assignment) bool {
 	if t.state == Ended {
 		return false
 	}
-	t.state, t.worker, t.agent = Running, a.Worker, a.Agent
-	t.attempt++
+	t.worker = a.Worker
 	t.decideIn = t.store.limits.QuestionTimeout
 	if a.ApprovalTimeout > 0 {
 		t.decideIn = min(t.decideIn, a.ApprovalTimeout)
@@ -214,7 +184,7 @@ func (t *Task) Assign(a Assignment) bool {
 	}
 	t.handed, t.handedOf = a.Files, a.FilesOf
 	t.attach(a.Worker, Agent, nil, t.last())
-	t.append(core.Assigned{Agent: a.Agent, Attempt: t.attempt, Dialect: a.Dialect, Handover: a.Handover}, nil)
+	t.append(core.Assigned{Agent: a.Agent, Attempt: t.attempt + 1, Dialect: a.Dialect, Handover: a.Handover}, nil)
 	return true
 }
 
@@ -238,6 +208,6 @@ func (t *Task) Delivered(w Worker) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.worker == w && t.receipt.Stage < core.StageDelivered {
-		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageDelivered, t.agent, time.Now()
+		t.reach(core.StageDelivered, time.Now())
 	}
 }

@@ -22,14 +22,10 @@ func (t *Task) Cancel(by, reason string) error {
 		t.mu.Unlock()
 		return nil
 	}
-	t.cancelling = true
 	t.append(core.CancelRequested{By: by, Reason: reason}, nil)
 	if t.state == Running && t.worker.Features().Has(core.FeatureCancellation) {
-		t.cancel = time.AfterFunc(t.store.limits.CancelGrace, func() {
-			if t.End(core.Cancelled{Reason: reason}) {
-				t.store.host.CancelUnanswered(t)
-			}
-		})
+		t.grace = time.Now().Add(t.store.limits.CancelGrace)
+		t.rearm()
 		t.mu.Unlock()
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -85,7 +86,7 @@ type Store struct {
 	mu       sync.Mutex
 	tasks    map[core.TaskID]*Task // those that run, and the latest that ended
 	finished fifo.Queue[*Task]     // the ended ones of those, oldest first
-	bytes    int                   // of the finished ones
+	bytes    atomic.Int64          // of the finished ones
 	newest   core.TaskID           // the task that was opened last
 	lines    map[Line]uint64       // the place of the newest task of each line; nil for a hub alone
 	catalog  catalog
@@ -129,7 +130,6 @@ func (s *Store) enter(t *Task, owner int, work *quota.Work) error {
 	if t.request.Thread == "" {
 		t.request.Thread = core.ThreadID(t.id)
 	}
-	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: time.Now()}
 	s.put(t, work)
 	return nil
 }
@@ -144,16 +144,15 @@ func (s *Store) put(t *Task, work *quota.Work) {
 	s.catalog.bound(s.tasks)
 }
 
-// begin starts the deadline of a task that the hub owns. Callers hold the locks of both.
+// begin sets the alarm of a task that the hub owns. Callers hold the locks of both.
 func (s *Store) begin(t *Task, now time.Time) {
-	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: now}
 	if t.began.IsZero() { // it has not come from another hub
 		t.began = now
 	}
 	id := t.id // not the task: the runtime keeps stopped timers for a while
-	t.deadline = time.AfterFunc(time.Until(t.wakes(time.Now())), func() {
+	t.alarm = time.AfterFunc(time.Until(t.wakes(time.Now())), func() {
 		if t := s.Get(id); t != nil {
-			t.expire()
+			t.act()
 		}
 	})
 }
@@ -217,7 +216,7 @@ func Unknown(id core.TaskID) *core.Fault {
 // taskOf returns a task that has ended, as the journal has its events. gap is what is lost of it, nil for nothing.
 func (s *Store) taskOf(id core.TaskID, events []core.Event, gap *journal.GapError) *Task {
 	last := events[len(events)-1]
-	t := newTask(&life{store: s, id: id, log: LogOf(events), loaded: true, sparse: true, owner: ownerIn(events), state: Ended, epoch: last.Epoch, share: memory.Of(s.limits.Memory, memory.Ended)})
+	t := newTask(&life{store: s, id: id, log: LogOf(events), loaded: true, sparse: true, share: memory.Of(s.limits.Memory, memory.Ended)})
 	if gap != nil {
 		t.lost = events[0].Seq - 1
 		for i := range events[1:] {
@@ -226,15 +225,13 @@ func (s *Store) taskOf(id core.TaskID, events []core.Event, gap *journal.GapErro
 	}
 	for _, e := range events {
 		t.bytes += e.Size()
-		switch b := e.Body.(type) {
-		case core.Opened:
+		t.machine.apply(e)
+		if b, ok := e.Body.(core.Opened); ok {
 			t.from, t.request, t.chain.Hops = b.From, b.Request, b.Hops
-		case core.Assigned:
-			t.agent = b.Agent
 		}
 	}
-	t.recorded = t.last()
-	t.receipt = core.Receipt{Task: id, Stage: core.StageRecorded, Agent: t.agent, At: last.At}
+	t.recorded, t.state = t.last(), Ended
+	t.reach(core.StageRecorded, last.At)
 	return t
 }
 
@@ -282,14 +279,31 @@ func (t *Task) uncount() {
 
 // Retain keeps an ended task in memory for a while. It is called once for each.
 func (s *Store) Retain(t *Task) {
-	t.mu.Lock()
-	bytes := t.memory()
-	t.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	t.mu.Lock()
+	t.retained = true
+	s.bytes.Add(int64(t.memory()))
+	t.condense()
+	t.mu.Unlock()
 	s.finished.Push(t)
-	s.bytes += bytes
 	s.trim(s.limits.FinishedTasks, s.limits.FinishedBytes)
+}
+
+// condense joins the text of a long task that has ended and that nobody reads, as the journal does, once that has all
+// of it: in many pieces it takes more memory than it has content. Callers hold mu.
+func (t *Task) condense() {
+	if t.state != Ended || t.readers != nil || !t.retained || !t.stored || t.sparse || t.recorded < t.last() || t.log.Len() <= segmentEvents {
+		return
+	}
+	before := t.memory()
+	t.log, t.sparse, t.bytes = t.log.joined(), true, 0
+	for e := range t.log.All() {
+		t.bytes += e.Size()
+	}
+	less := before - t.memory()
+	t.share.Add(-less)
+	t.store.bytes.Add(int64(-less))
 }
 
 // FinishedBytes returns the memory of ended tasks in bytes, after dropping those that may
@@ -298,7 +312,7 @@ func (s *Store) FinishedBytes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trim(s.limits.FinishedTasks, s.limits.FinishedBytes)
-	return s.bytes
+	return int(s.bytes.Load())
 }
 
 // minShare is what a task that runs may always have, in bytes.
@@ -339,14 +353,14 @@ func (s *Store) relieve() {
 // trim drops the oldest ended tasks beyond a number of tasks or bytes that the journal has.
 // Callers hold mu.
 func (s *Store) trim(tasks, bytes int) {
-	for s.finished.Len() > tasks || s.bytes > bytes {
+	for s.finished.Len() > tasks || s.bytes.Load() > int64(bytes) {
 		oldest := s.finished.First()
 		oldest.mu.Lock()
 		size, recorded, last, cause := oldest.memory(), oldest.recorded >= oldest.last(), oldest.log.Last(), oldest.request.Cause
 		if !oldest.stored { // it was forgotten, and is never recorded
 			oldest.mu.Unlock()
 			s.finished.Pop()
-			s.bytes -= size
+			s.bytes.Add(int64(-size))
 			continue
 		}
 		unstored := oldest.unstored
@@ -372,7 +386,7 @@ func (s *Store) trim(tasks, bytes int) {
 			s.catalog.settle(oldest.id, last, w, cause)
 		}
 		s.finished.Pop()
-		s.bytes -= size
+		s.bytes.Add(int64(-size))
 	}
 }
 

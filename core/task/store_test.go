@@ -126,6 +126,44 @@ func TestEndedTasksStayInMemoryUntilTheJournalHasThem(t *testing.T) {
 	wantFault(t, "a task that never was", err, core.CodeUnknownTask)
 }
 
+func TestALongAnswerTakesLittleMoreThanItSaysOnceNobodyReadsIt(t *testing.T) {
+	s, _, j := newStore()
+	one, w := run(s)
+	in, _ := watch(t, one, core.Cursor{})
+	const word, words = "0123456789", 1000
+	for range words {
+		report(t, one, w, core.Text{Text: word})
+	}
+	conclude(t, one, w, core.Done{})
+	s.Retain(one)
+	read := s.FinishedBytes()
+	w.take()
+	in.take()
+	record(t, j, one)
+	if unread := s.FinishedBytes(); unread > read/4 {
+		t.Errorf("got %d bytes with a reader and %d without, want less than a quarter", read, unread)
+	}
+	if got := one.Answer().Text; got != strings.Repeat(word, words) {
+		t.Errorf("got an answer of %d bytes, want all of it", len(got))
+	}
+	late, _ := watch(t, one, core.Cursor{Epoch: 1, Seq: 500})
+	rest, next := "", uint64(501)
+	for _, p := range late.take() {
+		for _, e := range p.Events {
+			if e.Seq != next {
+				t.Fatalf("got event %d, want %d", e.Seq, next)
+			}
+			next = e.End() + 1
+			if b, ok := e.Body.(core.Text); ok {
+				rest += b.Text
+			}
+		}
+	}
+	if want := strings.Repeat(word, words+2-500); rest != want || next != words+4 {
+		t.Errorf("from a cursor inside the text: got %d bytes up to event %d, want %d up to %d", len(rest), next-1, len(want), words+3)
+	}
+}
+
 // What is forgotten is never recorded: it must not keep those in memory that ended after it.
 func TestAForgottenTaskKeepsNoOtherInMemory(t *testing.T) {
 	l := limits

@@ -12,23 +12,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// State is the state of a task. The zero State is unset.
-type State uint8
-
-// The states.
-const (
-	_       State = iota
-	Queued        // it waits for an agent
-	Running       // an agent works on it
-	Ended         // its last event is its end
-)
-
-// String returns the state in a word.
-func (s State) String() string { return [...]string{"", "queued", "running", "ended"}[s] }
-
-// MarshalText implements encoding.TextMarshaler.
-func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
 // Worker is the connection of the agent that a task was given to. Values are compared
 // with ==.
 type Worker interface {
@@ -70,49 +53,42 @@ type life struct {
 	bytes    int
 	share    memory.Share // while the store or a reader holds it
 	stored   bool         // the store holds it
+	retained bool         // as one that has ended
 	work     *quota.Work  // what it counts for its requester until it ends; may be nil
-	epoch    uint32
-	state    State
+	machine
 	// loaded says that the task was read from the journal: it has ended, and its text may
 	// be merged. It does not change.
-	loaded     bool
-	remote     bool        // another hub owns it
-	unstored   bool        // and has stored nothing of it
-	dropped    bool        // the content of its request was dropped
-	beyond     uint64      // the first event that came behind a hole, for which the owner was asked; 0 if none did
-	sparse     bool        // it was loaded, or has been a remote: its text may be merged, and numbers missing
-	owner      string      // the hub that the last record of a move names; "" for the one that opened it
-	leaving    *core.Event // the record of a move that is prepared
-	moved      uint64      // the number of the record by which it has left this hub; 0 if it has not
-	endShown   bool        // readers may see its end: see endWaits
-	output     bool        // the agent has answered something
-	cancelling bool        // a cancel was requested
-	readers    *Reader
-	lastRead   *Reader   // the last of the readers
-	few        [4]Reader // memory for the first readers; most tasks have no others
-	worker     Worker
-	agent      core.AgentID
-	attempt    int
-	receipt    core.Receipt
-	deadline   *time.Timer   // fires when the task is due or its agent may be silent, and may fire before
-	within     time.Duration // the maximum time of the agent; 0 for none
-	limit      time.Time     // when that is over
-	cancel     *time.Timer
-	recorded   uint64
-	waiters    []recordWaiter
-	warned     []usage.BudgetStatus // the budgets of which the agent was warned
-	late       uint64               // how many usage events came after the end
-	byDefault  bool                 // the deadline is a default
-	began      time.Time            // when it was opened
-	decideIn   time.Duration        // how long a decision is waited for
-	questions  map[string]struct{}  // those that wait for people
-	waits      bool                 // patience knows that people are waited for
-	patience   patience
-	approvals
+	loaded    bool
+	remote    bool        // another hub owns it
+	unstored  bool        // and has stored nothing of it
+	dropped   bool        // the content of its request was dropped
+	beyond    uint64      // the first event that came behind a hole, for which the owner was asked; 0 if none did
+	sparse    bool        // it was loaded, is condensed, or has been a remote: its text may be merged, and numbers missing
+	leaving   *core.Event // the record of a move that is prepared
+	moved     uint64      // the number of the record by which it has left this hub; 0 if it has not
+	endShown  bool        // readers may see its end: see endWaits
+	readers   *Reader
+	lastRead  *Reader   // the last of the readers
+	few       [4]Reader // memory for the first readers; most tasks have no others
+	worker    Worker
+	alarm     *time.Timer   // has the hub act, and may do so early; nil for a remote task
+	within    time.Duration // the maximum time of the agent; 0 for none
+	limit     time.Time     // when that is over
+	grace     time.Time     // when that of a cancel is over; zero for none
+	recorded  uint64
+	waiters   []recordWaiter
+	warned    []usage.BudgetStatus // the budgets of which the agent was warned
+	late      uint64               // how many usage events came after the end
+	byDefault bool                 // the deadline is a default
+	began     time.Time            // when it was opened
+	decideIn  time.Duration        // how long a decision is waited for
+	waiting   bool                 // patience knows that people are waited for
+	patience  patience
 }
 
 // newTask returns the form of a task as it was said.
 func newTask(l *life) *Task {
+	l.machine, l.decideIn = newMachine(), l.store.limits.QuestionTimeout
 	l.plain, l.redacted = Task{life: l}, Task{life: l, hides: true}
 	return &l.plain
 }
@@ -122,7 +98,7 @@ const shortTask = 6
 
 // New returns a task that waits for an agent, with the key of its [core.Opened]. [Store.Open] opens it.
 func (s *Store) New(from core.Principal, chain policy.Chain, req core.Request, trace core.Trace, key string) *Task {
-	return newTask(&life{store: s, from: from, chain: chain, trace: trace, key: key, request: req, ownTurns: len(req.History), epoch: 1, state: Queued, log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs)})
+	return newTask(&life{store: s, from: from, chain: chain, trace: trace, key: key, request: req, ownTurns: len(req.History), log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs)})
 }
 
 // ID names the task.
@@ -268,15 +244,23 @@ func (t *Task) IsDone() bool {
 // Receipt returns its receipt (promise P4).
 func (t *Task) Receipt() core.Receipt {
 	t.mu.Lock()
-	r := t.receipt
+	r := t.progress()
 	t.mu.Unlock()
 	return t.redactor().Receipt(r)
+}
+
+// progress is Receipt. Callers hold mu.
+func (t *Task) progress() core.Receipt {
+	r := t.receipt
+	r.Task = t.id
+	return r
 }
 
 // Answer returns the outcome so far.
 func (t *Task) Answer() core.Answer {
 	t.mu.Lock()
-	log, n := t.log, t.known()
+	n := t.known()
+	log := t.log
 	t.mu.Unlock()
 	if t.hides {
 		log = LogOf(t.said(log.slice(n)))
@@ -290,7 +274,8 @@ func (t *Task) Answer() core.Answer {
 // Events returns the events so far, at least the first one. They may share memory with the log: read only.
 func (t *Task) Events() []core.Event {
 	t.mu.Lock()
-	log, n := t.log, t.known()
+	n := t.known()
+	log := t.log
 	t.mu.Unlock()
 	return t.said(log.slice(n))
 }
@@ -329,6 +314,7 @@ func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
 // take adds an event to the log and wakes its readers. Callers hold mu.
 func (t *Task) take(e core.Event) {
 	t.log.append(e)
+	t.machine.apply(e)
 	t.leaving = nil // its record would have the number of this event
 	size := e.Size()
 	t.bytes += size
@@ -338,18 +324,15 @@ func (t *Task) take(e core.Event) {
 		t.work.Add(size)
 	}
 	if k.Ends() {
-		t.state = Ended
 		t.share.Become(memory.Ended)
 		t.work.End()
-		if t.deadline != nil { // the owner has that of a remote task
-			t.deadline.Stop()
+		if t.alarm != nil {
+			t.alarm.Stop()
 		}
-		if t.cancel != nil {
-			t.cancel.Stop()
-		}
-		t.approvals.stop()
-		t.questions, t.handed, t.handedOf = nil, nil, nil
+		t.handed, t.handedOf = nil, nil
 		t.patience.end()
+	} else {
+		t.noteWaits()
 	}
 	if k == core.KindDone && t.request.Intent != core.IntentNotify {
 		t.store.host.Answered(t.request, t.id, &t.log)
@@ -359,7 +342,7 @@ func (t *Task) take(e core.Event) {
 	}
 	for r, next := t.readers, (*Reader)(nil); r != nil; r = next {
 		next = r.after
-		if r.wants(k) {
+		if r.wakes(k) {
 			t.announce(r)
 		}
 	}

@@ -41,15 +41,27 @@ func (t *Task) ProgressTool(id, detail string) bool {
 	return open
 }
 
+// isOpen reports whether a tool call of the task has no result. Callers hold mu.
+func (t *Task) isOpen(id string) bool { return t.call(id) != nil }
+
 // Closing returns how the tool calls and the questions of a task that are still open stand once it ends with
 // a body, in their order. Every reader then knows of each that it has ended, and the journal does, too.
-func Closing(events iter.Seq[core.Event], end core.Body) (ends []core.Body) {
-	for _, call := range openTools(events) {
+func Closing(events iter.Seq[core.Event], end core.Body) []core.Body {
+	m := newMachine()
+	for e := range events {
+		m.apply(e)
+	}
+	return m.closing(end)
+}
+
+// closing is Closing for the events so far.
+func (m *machine) closing(end core.Body) (ends []core.Body) {
+	for _, call := range m.calls {
 		s := core.ToolState{ID: call.id, State: core.ToolFailed, Detail: "the agent did not tell its result"}
 		failed, _ := end.(core.Failed)
 		switch {
-		case call.denied != nil:
-			s.State, s.Detail = core.ToolDenied, call.denied.Reason
+		case call.denied:
+			s.State, s.Detail = core.ToolDenied, call.why
 		case end.Kind() == core.KindCancelled:
 			s.State, s.Detail = core.ToolCancelled, ""
 		case failed.Fault != nil && failed.Fault.Code == core.CodeTimeout:
@@ -59,66 +71,71 @@ func Closing(events iter.Seq[core.Event], end core.Body) (ends []core.Body) {
 		}
 		ends = append(ends, s)
 	}
-	for _, id := range openQuestions(events) {
+	for _, id := range m.questions {
 		ends = append(ends, core.QuestionAnswered{ID: id, Reason: core.QuestionTaskEnded})
 	}
 	return ends
 }
 
-// close reports the end of every open tool call and question of a task that ends. Callers hold mu.
+// close appends how what is still open stands once the task ends with a body. Callers hold mu.
 func (t *Task) close(end core.Body) {
-	for _, b := range Closing(t.log.All(), end) {
+	for _, b := range t.closing(end) {
 		t.append(b, nil)
 	}
 }
 
-// openTool is a tool call, which has no result as long as it is open.
-type openTool struct {
+// openCall is a tool call without a result.
+type openCall struct {
 	id     string
-	open   bool
-	denied *core.ApprovalDecided // the decision on it; nil unless it was denied
-	waits  bool                  // for a decision
+	waits  bool // for a decision
+	denied bool
+	why    string // it was denied
 }
 
-// isOpen reports whether a tool call of the task has no result. Callers hold mu.
-func (t *Task) isOpen(id string) bool {
-	return slices.ContainsFunc(openTools(t.log.All()), func(o *openTool) bool { return o.id == id })
-}
-
-// openTools returns the tool calls without a result, in order.
-func openTools(events iter.Seq[core.Event]) (all []*openTool) {
-	var byID map[string]*openTool // few tasks have tools
-	is := func(id string, open bool) *openTool {
-		call := byID[id]
-		if call == nil {
-			if byID == nil {
-				byID = map[string]*openTool{}
-			}
-			call = &openTool{id: id}
-			byID[id], all = call, append(all, call)
+// call returns an open call; nil if there is none.
+func (m *machine) call(id string) *openCall {
+	for i := range m.calls {
+		if m.calls[i].id == id {
+			return &m.calls[i]
 		}
-		call.open = open
+	}
+	return nil
+}
+
+// open returns the open call with the id, a new one if there is none.
+func (m *machine) open(id string) *openCall {
+	if call := m.call(id); call != nil {
 		return call
 	}
-	for e := range events {
-		switch b := e.Body.(type) {
-		case core.ToolCall:
-			is(b.ID, true)
-		case core.ApprovalRequested:
-			call := is(b.ID, true)
-			call.denied, call.waits = nil, true // some ask again
-		case core.ApprovalDecided:
-			if call := byID[b.ID]; call != nil {
-				if call.waits = false; !b.Approved {
-					call.denied = &b
-				}
-			}
-		case core.ToolState:
-			call := is(b.ID, b.State <= core.ToolRunning)
-			call.waits = call.waits && b.State == core.ToolAwaitingApproval
-		case core.ToolResult:
-			is(b.ID, false)
-		}
+	m.calls = append(m.calls, openCall{id: id})
+	return &m.calls[len(m.calls)-1]
+}
+
+// applyCall moves the open calls by the next event.
+func (m *machine) applyCall(e core.Event) {
+	end := func(id string) {
+		m.calls = slices.DeleteFunc(m.calls, func(c openCall) bool { return c.id == id })
 	}
-	return slices.DeleteFunc(all, func(call *openTool) bool { return !call.open })
+	switch b := e.Body.(type) {
+	case core.ToolCall:
+		m.open(b.ID)
+	case core.ApprovalRequested:
+		call := m.open(b.ID)
+		call.waits, call.denied = true, false // some ask again
+	case core.ApprovalDecided:
+		if call := m.call(b.ID); call != nil {
+			if call.waits = false; !b.Approved {
+				call.denied, call.why = true, b.Reason
+			}
+		}
+	case core.ToolState:
+		if b.State > core.ToolRunning {
+			end(b.ID)
+			return
+		}
+		call := m.open(b.ID)
+		call.waits = call.waits && b.State == core.ToolAwaitingApproval
+	case core.ToolResult:
+		end(b.ID)
+	}
 }

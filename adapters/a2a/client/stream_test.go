@@ -168,7 +168,7 @@ func TestARequestBecomesPartsAndContinuesItsThread(t *testing.T) {
 func TestAMessageCarriesTheTraceOfItsTask(t *testing.T) {
 	heard := make(chan core.Trace, 2)
 	f := remote(t, map[string]func(*exchange){"SendStreamingMessage": func(x *exchange) {
-		heard <- core.TraceOf(x.r.Header.Values)
+		heard <- core.TraceOf(x.r.Header)
 		x.say(task("WORKING"), status("COMPLETED"))
 	}})
 	for _, in := range []core.Trace{{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=b"}, {}} {

@@ -100,9 +100,7 @@ func (s *Service) AnswerQuestion(ctx context.Context, r *pb.AnswerQuestionReques
 			return refuse("question " + q.ID + " is not one of agent " + r.GetAgentId())
 		}
 	}
-	session := s.connect(p, nil)
-	defer session.Close(nil)
-	_, err = session.AnswerQuestion(ctx, core.Reply{Question: r.GetQuestionId(), Selected: r.GetSelected(), Text: r.GetCustomText()})
+	err = s.hub.Do(ctx, s.identity(p, nil), core.Reply{Question: r.GetQuestionId(), Selected: r.GetSelected(), Text: r.GetCustomText()})
 	switch f := core.AsFault(err); {
 	case err == nil:
 		return &pb.AnswerQuestionResponse{Success: true}, nil

@@ -106,13 +106,11 @@ func (s *Service) count(what string) { s.hub.Count(wire.Name + "." + what) }
 
 // connect opens the session of a call, whose frames may be nil.
 func (s *Service) connect(p core.Principal, frames *frame.Ring) *hub.Session {
-	id := s.identity(p)
-	id.Frames = frames
-	return s.hub.Connect(id)
+	return s.hub.Connect(s.identity(p, frames))
 }
 
-func (s *Service) identity(p core.Principal) hub.Identity {
-	return hub.Identity{Principal: p, Dialect: wire.Name, Deadline: s.opts.Deadline, FixedDeadline: true, Keep: true}
+func (s *Service) identity(p core.Principal, frames *frame.Ring) hub.Identity {
+	return hub.Identity{Principal: p, Dialect: wire.Name, Deadline: s.opts.Deadline, FixedDeadline: true, Keep: true, Frames: frames}
 }
 
 // framed has a call handled whose frames are kept: the message of the client, and the one that answers
@@ -224,10 +222,8 @@ func (s *Service) ApproveTool(ctx context.Context, r *pb.ApproveToolRequest) (*p
 		return refuse("no tool call " + r.GetToolId() + " of this agent waits for a decision")
 	}
 	return framed(ctx, s, r, func(frames *frame.Ring) (*pb.ApproveToolResponse, error) {
-		session := s.connect(p, frames)
-		defer session.Close(nil)
 		d := core.ApprovalDecided{ID: waiting[i].ID, Approved: r.GetApproved(), All: r.GetApproveAll()}
-		if err := session.Decide(ctx, waiting[i].Task, d); err != nil {
+		if err := s.hub.Do(ctx, s.identity(p, frames), core.Decide{Task: waiting[i].Task, Decision: d}); err != nil {
 			return refuse(core.AsFault(err).Message)
 		}
 		return &pb.ApproveToolResponse{Success: true}, nil

@@ -94,7 +94,7 @@ func (r *reader) streamTasks(ctx context.Context) error {
 	if err := r.sendHistory(ctx); err != nil {
 		return err
 	}
-	c, err := s.hub.ReadThread(ctx, s.identity(r.principal), core.ThreadID(r.key), r.from)
+	c, err := s.hub.ReadThread(ctx, s.identity(r.principal, nil), core.ThreadID(r.key), r.from)
 	if err != nil {
 		return err
 	}

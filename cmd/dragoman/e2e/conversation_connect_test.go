@@ -103,10 +103,10 @@ func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, f
 				opts.Capabilities = append(opts.Capabilities, able)
 			}
 		}
-		serve = func() link.Reason { return parallax.Serve(p.ctx, p.hub, server, opts) }
+		serve = func() link.Reason { return parallax.Serve(p.ctx, p.hub, server, &opts) }
 	case "acp":
 		opts := acp.Options{AgentID: core.AgentID(headers["x-agent-id"]), Principal: principalIn(headers), Peers: p.acp, HubName: "dragoman", Link: testLink}
-		serve = func() link.Reason { return acp.Serve(p.ctx, p.hub, server, opts) }
+		serve = func() link.Reason { return acp.Serve(p.ctx, p.hub, server, &opts) }
 	case "native":
 		opts := native.Options{AgentID: core.AgentID(headers["x-agent-id"]), Principal: principalIn(headers), Version: "1.0.0", Link: testLink}
 		serve = func() link.Reason { return native.Accept(p.ctx, p.hub, server, opts) }

@@ -14,5 +14,5 @@ func (p *player) openGateway(headers map[string]string) (peerEnd, func() link.Re
 	opts := parallax.GatewayOptions{Address: "192.0.2.1", Refusals: &p.refused}
 	opts.Principal = principalIn(headers)
 	end := protoEnd[*gateway.ControlPlaneToAgent, *gateway.AgentToControlPlane]{client, func() *gateway.AgentToControlPlane { return new(gateway.AgentToControlPlane) }}
-	return end, func() link.Reason { return parallax.ServeGateway(p.ctx, p.hub, server, opts) }
+	return end, func() link.Reason { return parallax.ServeGateway(p.ctx, p.hub, server, &opts) }
 }

@@ -102,7 +102,7 @@ func joinParallaxInMemory(t *testing.T, h *hub.Hub, card core.Card, handle core.
 func serveParallax(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler, registered func(*parallaxclient.Agent)) {
 	hubs, peers := pipes()
 	runForTest(t, func(ctx context.Context) {
-		parallax.Serve(ctx, h, hubs, parallax.Options{MaxMessagesPerSecond: 1 << 20})
+		parallax.Serve(ctx, h, hubs, &parallax.Options{MaxMessagesPerSecond: 1 << 20})
 	}, closeFunc(peers))
 	runForTest(t, func(ctx context.Context) {
 		_ = parallaxclient.Work(ctx, peers, card, handle, parallaxclient.WorkOptions{Registered: registered})
@@ -112,7 +112,7 @@ func serveParallax(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler
 func joinACPInMemory(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler) {
 	hubs, peers := pipes()
 	runForTest(t, func(ctx context.Context) {
-		acp.Serve(ctx, h, hubs, acp.Options{Peers: acp.NewPeers(h, acp.PeersOptions{})})
+		acp.Serve(ctx, h, hubs, &acp.Options{Peers: acp.NewPeers(h, acp.PeersOptions{})})
 	}, closeFunc(peers))
 	runForTest(t, func(ctx context.Context) { _ = acpclient.Work(ctx, peers, card, handle, acpclient.WorkOptions{}) }, func() {})
 }
@@ -183,7 +183,7 @@ func askByParallax(t *testing.T, h *hub.Hub) func(rapid.TB, requestFields) answe
 func askByACP(t *testing.T, h *hub.Hub) func(rapid.TB, requestFields) answerFields {
 	hubs, peers := pipes()
 	runForTest(t, func(ctx context.Context) {
-		acp.Serve(ctx, h, hubs, acp.Options{Peers: acp.NewPeers(h, acp.PeersOptions{})})
+		acp.Serve(ctx, h, hubs, &acp.Options{Peers: acp.NewPeers(h, acp.PeersOptions{})})
 	}, func() {})
 	client := acptest.New(peers, acptest.Options{ID: "asker", Progress: true})
 	t.Cleanup(client.Close)

@@ -49,6 +49,12 @@ func TestWhatNobodyAnsweredBeforeAKillStaysInTheConversationAndIsAskedAgain(t *t
 		t.Fatal(err)
 	}
 	readQuestions(t, first, 1)
+	// The journal has a later task, and so all that the agent has said before.
+	later, err := first.Do(t.Context(), http.MethodPost, "/v1/tasks", "application/json", map[string]string{"to": "planner", "content": "later", "receipt": "recorded"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer later.Body.Close()
 	first.kill()
 	leave()
 

@@ -88,6 +88,10 @@ func TestAskDoesNotWaitForAnAgentOfTheSettingsThatStaysFailed(t *testing.T) {
 	h := newLoggingHub(t, slog.DiscardHandler, func(c *config.Config) {
 		c.Agents = config.Agents{{Name: "kid", Dialect: config.SpeaksText, Process: config.Process{Command: []string{"no-such-program"}}}}
 	})
+	eventually(t, "the agent has failed", func() error { // a question before that waits for its start
+		_, agents, _ := run(t, "agents", "--hub", h.url())
+		return notYet(strings.Contains(agents, "failed"), agents)
+	})
 	const why = "agent kid could not be started: command no-such-program is not found in PATH: install it, or write its whole path"
 	if code, _, stderr := run(t, "ask", "--hub", h.url(), "--wait", "kid", "hello"); code != command.ExitFailed || !strings.HasSuffix(stderr, "dragoman: "+why+"\n") {
 		t.Errorf("got %d and %q, want %d and %q", code, stderr, command.ExitFailed, why)

@@ -57,9 +57,9 @@ func (s *Service) serveACP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	opts := s.acpOptions(r.Context(), core.AgentID(cmp.Or(id, query)))
-	opts.Trace = core.TraceOf(r.Header.Values)
+	opts.Trace = core.TraceOf(r.Header)
 	opts.Link.Frames = s.frames.Connect(acp.Dialect, nil)
-	s.hold(func() { acp.Serve(s.ctx, s.hub, conn, opts) })
+	s.hold(func() { acp.Serve(s.ctx, s.hub, conn, &opts) })
 }
 
 func (s *Service) acpOptions(ctx context.Context, id core.AgentID) acp.Options {

@@ -35,7 +35,7 @@ func (s *Service) serveEditor(w http.ResponseWriter, r *http.Request) {
 		Agent:     agent,
 		Principal: principalOf(r.Context(), core.Principal{ID: editor.Dialect, Dialect: editor.Dialect, Operator: true}),
 		Deadline:  c.Deadline, DropTasks: !c.KeepTasks, MaxMessageBytes: c.MessageBytes, Version: Version,
-		Link: s.webSocketLink(), Log: s.log, Trace: core.TraceOf(r.Header.Values),
+		Link: s.webSocketLink(), Log: s.log, Trace: core.TraceOf(r.Header),
 	}
 	opts.Link.Frames = s.frames.Connect(editor.Dialect, nil)
 	s.hold(func() { editor.Serve(s.ctx, s.hub, conn, opts) })

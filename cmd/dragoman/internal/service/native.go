@@ -40,7 +40,7 @@ func (s *Service) serveNative(w http.ResponseWriter, r *http.Request) {
 	opts := native.Options{
 		Principal: principalOf(r.Context(), core.Principal{}), AgentID: core.AgentID(id), Version: Version,
 		FrameBytes: c.FrameBytes, Deadline: c.Deadline, Link: s.webSocketLink(), Log: s.log,
-		Trace: core.TraceOf(r.Header.Values),
+		Trace: core.TraceOf(r.Header),
 	}
 	opts.Link.Frames = s.frames.Connect(native.Dialect, nil)
 	s.hold(func() { native.Accept(s.ctx, s.hub, conn, opts) })

@@ -67,8 +67,8 @@ func (s *Service) serveGateway(stream gatewaywire.AgentGateway_ConnectServer) er
 }
 
 // gatewayOptions returns the options of the agent that makes the call of ctx.
-func (s *Service) gatewayOptions(ctx context.Context) parallax.GatewayOptions {
-	opts := parallax.GatewayOptions{Options: s.parallaxOptions(ctx, core.NewID()), Refusals: &s.parallax.refused}
+func (s *Service) gatewayOptions(ctx context.Context) *parallax.GatewayOptions {
+	opts := &parallax.GatewayOptions{Options: s.parallaxOptions(ctx, core.NewID()), Refusals: &s.parallax.refused}
 	opts.MaxMessageBytes = grpcserver.DefaultMaxMessageBytes
 	opts.Frames = func(messageOf func([]byte) proto.Message) *frame.Ring {
 		return s.frames.Connect(parallax.Dialect, func(text any) []byte {
@@ -101,9 +101,9 @@ func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {
 	}
 	opts := s.parallaxOptions(r.Context(), id)
 	opts.AgentID, opts.Capabilities, opts.Link = r.Header.Get("X-Agent-Id"), capabilities, s.webSocketLink()
-	opts.Trace = core.TraceOf(r.Header.Values)
+	opts.Trace = core.TraceOf(r.Header)
 	opts.Link.Frames = s.frames.Connect(parallax.Dialect, nil)
-	s.hold(func() { parallax.Serve(s.ctx, s.hub, conn, opts) })
+	s.hold(func() { parallax.Serve(s.ctx, s.hub, conn, &opts) })
 }
 
 // ParallaxPath is the WebSocket path of Parallax agents.

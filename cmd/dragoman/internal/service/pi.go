@@ -138,7 +138,7 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	principal := principalOf(r.Context(), core.Principal{Operator: true}) // all users of an open hub are operators
-	trace := core.TraceOf(r.Header.Values)
+	trace := core.TraceOf(r.Header)
 	s.hold(func() {
 		s.pi.server.Serve(s.ctx, conn, pi.ConnOptions{
 			Transport: pi.WebSocket, Snapshots: snapshots, Lifecycle: lifecycle, Principal: principal, Frames: s.frames.Connect(pi.Name, nil), Trace: trace,

@@ -100,7 +100,7 @@ func (s *Service) openTraces(ctx context.Context, o *hub.Options) error {
 // traceOf returns the trace context of a gRPC call. That of a stream on which many tasks go is the
 // context of its connection, and that of none of them.
 func traceOf(ctx context.Context) core.Trace {
-	return core.TraceOf(func(key string) []string { return metadata.ValueFromIncomingContext(ctx, key) })
+	return core.TraceFrom(metadata.ValueFromIncomingContext(ctx, core.TraceparentKey), metadata.ValueFromIncomingContext(ctx, core.TracestateKey))
 }
 
 // traceID returns the id of the trace that a task is in, for the log.
