@@ -47,15 +47,15 @@ type Request struct {
 	Foreign *Foreign `json:"foreign,omitempty"`
 }
 
-// WithoutContent returns the request without what its requester said, as it stands in the record of a refusal.
-func (r Request) WithoutContent() Request {
+// DropContent removes what the requester said: the rest stands in the record of a refusal. What the request shares with others
+// stays as it is.
+func (r *Request) DropContent() {
 	r.Content, r.Data, r.Attachments, r.History, r.Context, r.Foreign = "", nil, nil, nil, nil, nil
 	if r.Notice != nil {
 		notice := *r.Notice
 		notice.Data = nil
 		r.Notice = &notice
 	}
-	return r
 }
 
 // Size estimates what the request costs in memory, in bytes.

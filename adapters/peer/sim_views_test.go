@@ -40,7 +40,8 @@ func itemsOf(out []item, e core.Event) []item {
 		}
 		bare := e
 		if o, ok := e.Body.(core.Opened); ok {
-			o.Request, o.Key = o.Request.WithoutContent(), ""
+			o.Request.DropContent()
+			o.Key = ""
 			bare.Body = o
 		}
 		w, err := bare.AppendJSON(nil)

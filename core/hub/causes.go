@@ -98,7 +98,7 @@ func (s *Session) holds(another bool) (all []cause) {
 	}
 	if another {
 		for i := range all {
-			all[i].chain.Agents = append(slices.Clip(all[i].chain.Agents), s.card.ID)
+			all[i].chain.Agents = append(slices.Clip(all[i].chain.Agents), s.AgentID())
 		}
 	}
 	return all

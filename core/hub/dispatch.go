@@ -46,9 +46,7 @@ func (h *Hub) replaceCard(s *Session, card core.Card) {
 // announce stores the card that an agent declared, and that card as limited by its settings.
 func (h *Hub) announce(s *Session, declared, limited core.Card) {
 	s.declared = declared.MaxConcurrent
-	s.mu.Lock()
-	s.card = limited
-	s.mu.Unlock()
+	s.card.Store(&limited)
 	if h.observer != nil {
 		h.observer.Joined(limited)
 	}
@@ -82,7 +80,7 @@ func (h *Hub) limitConcurrency(s *Session, card core.Card, usual int) core.Card 
 
 // applySettings puts changed settings of an agent into force, and tells it.
 func (h *Hub) applySettings(s *Session, reason string) {
-	declared := s.card
+	declared := *s.card.Load()
 	declared.MaxConcurrent = s.declared
 	s.inbox.push(Batch{SettingsChanged: &SettingsChange{
 		AgentSettings: h.settings.of(s.id, s.identity.Dialect),
@@ -225,7 +223,7 @@ func (h *Hub) waitingFor(e *roster.Entry, may func(from *Session, j *job) bool) 
 			if !j.isStealable() || !may(other, j) || j.Chain().CheckAgent(e.ID) != nil || !h.sees(j.From(), e) || h.mayAsk(j.From(), ofEntry(e)) != nil {
 				continue
 			}
-			if mine, answers := e.Answers(j.To()); !answers || mine < other.score(j) || takesOptions(j.Request().Options, e) != nil {
+			if mine, answers := e.Answers(j.To()); !answers || mine < other.score(j) || takesOptions(j.Options(), e) != nil {
 				continue
 			}
 			if best == nil || cmp.Or(cmp.Compare(j.Priority(), best.Priority()), cmp.Compare(best.ID(), j.ID())) > 0 {
@@ -242,7 +240,7 @@ func (j *job) isStealable() bool { return j.To().Reach() != core.ReachAgent && !
 
 // score returns how well the agent answers for the address of a task.
 func (s *Session) score(j *job) int {
-	n, _ := s.card.Answers(j.To())
+	n, _ := s.card.Load().Answers(j.To())
 	return n
 }
 

@@ -18,8 +18,8 @@
 // timers; in a cluster some more, which wait for other hubs.
 //
 // Locks, from the outermost: Hub.mu (sessions, slots, queues), the followers of threads,
-// the views of a session (which tasks it watches), the store of tasks, a task, Session.mu
-// (what a session works on and has opened). The questions to people ([question.Book]), the
+// the views of a session (which tasks it watches), the store of tasks, Session.mu (what
+// a session works on and has opened), a task. The questions to people ([question.Book]), the
 // packs ([pack.Registry]), the topics ([topic.Book]) and the settings of agents have a lock
 // each, which may be taken under any of these. None is held while anything waits.
 package hub

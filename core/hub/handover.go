@@ -16,7 +16,7 @@ import (
 // read and, where another agent had the conversation since its own last turn, the files of those turns and whose it
 // was. An agent that keeps its threads gets only what it does not know. Callers hold Hub.mu.
 func (h *Hub) handOver(j *job, s *Session, a *task.Assignment) {
-	keeps := s.card.Features.Has(core.FeatureSessions)
+	keeps := s.card.Load().Features.Has(core.FeatureSessions)
 	a.Branched = j.IsBranch() && h.threads.Has(j.Thread())
 	if keeps && (!j.IsTurn() || h.threads.IsOf(j.Thread(), s.id)) {
 		return
@@ -38,7 +38,7 @@ func (h *Hub) handOver(j *job, s *Session, a *task.Assignment) {
 	other := missed[len(missed)-1].Agent
 	handed := &core.Handover{From: other, Turns: len(missed)}
 	var left []string
-	a.Files, a.FilesOf, left = filesOf(missed, s.card.Features.Has(core.FeatureFiles))
+	a.Files, a.FilesOf, left = filesOf(missed, s.card.Load().Features.Has(core.FeatureFiles))
 	handed.Files, handed.LeftOut = len(a.Files), len(left)
 	if n := h.leftTurns(j, s.id, turns, recent); n > 0 && len(given) == 0 {
 		handed.LeftOut += n

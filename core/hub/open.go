@@ -143,9 +143,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 		return t.Task, nil
 	}
 	f := h.withCause(core.AsFault(err), causes)
-	t.DropContent()
-	h.refuse(t, f)
-	if !h.recordRefused(t) {
+	if !h.reject(t, f) {
 		return nil, f
 	}
 	return t.Task, f
@@ -213,11 +211,11 @@ func (h *Hub) withCause(f *core.Fault, causes []cause) *core.Fault {
 	return f
 }
 
-// refuse ends a task that no agent gets.
-func (h *Hub) refuse(j *job, err error) {
+// refuse ends a task that no agent gets. It reports false if the task has ended before.
+func (h *Hub) refuse(j *job, err error) bool {
 	f := core.AsFault(err)
 	h.Count("refused." + string(f.Code))
-	j.Refuse(f)
+	return j.Refuse(f)
 }
 
 // complete checks a request and fills in defaults.

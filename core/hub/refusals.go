@@ -46,9 +46,14 @@ func (h *Hub) recordNotices() {
 	clear(h.noticed)
 }
 
-// recordRefused has the journal get a task that was refused. It reports false where its requester was refused
-// too much, by [quota.Refusals]: then the hub does not know the task any more.
-func (h *Hub) recordRefused(j *job) bool {
+// reject ends a task that no agent gets, without its content, and has the journal get it. It reports false where its
+// requester was refused too much, by [quota.Refusals]: then the hub does not know the task any more.
+func (h *Hub) reject(j *job, why error) bool {
+	j.DropContent()
+	if !h.refuse(j, why) { // it was cancelled in between, which its readers know
+		h.record(j)
+		return true
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.refusals.Take(j.From()) {

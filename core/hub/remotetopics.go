@@ -161,9 +161,7 @@ func (h *Hub) endNotice(j *job, wanted bool) {
 		h.record(j)
 		return
 	}
-	j.DropContent()
-	h.refuse(j, unsubscribed(j.Notice().Topic))
-	h.recordRefused(j)
+	h.reject(j, unsubscribed(j.Topic()))
 }
 
 func unsubscribed(topic string) *core.Fault {

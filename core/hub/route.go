@@ -134,7 +134,7 @@ func (c *choice) mayHave(e *roster.Entry, about policy.Object) error {
 	if j.IsNotice() && !e.Features.Has(core.FeatureNotices) {
 		return core.NewFault(core.CodeUnsupported, "agent %s takes no notices: ask it instead", e.ID)
 	}
-	return takesOptions(j.Request().Options, e)
+	return takesOptions(j.Options(), e)
 }
 
 // takesOptions returns an unsupported Fault for options of a request to an agent that has none.

@@ -128,8 +128,9 @@ type Session struct {
 	follows table[core.ThreadID, struct{}] // guarded by followers.mu
 	registered
 
+	card atomic.Pointer[core.Card] // as limited by its settings; noCard unless it is an agent
+
 	mu     sync.Mutex
-	card   core.Card
 	work   table[core.TaskID, *holding]
 	opened table[*task.Task, bool] // true if the task continues without the session
 	// released says that the session is closed and has let go of what it has opened.
@@ -151,9 +152,13 @@ func (t *table[K, V]) put(k K, v V) {
 	(*t)[k] = v
 }
 
+// noCard is the card of a session that is no agent.
+var noCard core.Card
+
 func newSession(h *Hub, p Identity) *Session {
 	p.Trace = p.Trace.Carried()
 	s := &Session{hub: h, identity: p, inbox: newInbox(h.memory)}
+	s.card.Store(&noCard)
 	if p.Frames != nil {
 		s.told = &told{delivery: p.Frames.Delivery()}
 	}
@@ -192,18 +197,10 @@ func (p *peer) Principal() core.Principal {
 }
 
 // Features implements [task.Worker].
-func (p *peer) Features() core.Features {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.card.Features
-}
+func (p *peer) Features() core.Features { return p.card.Load().Features }
 
 // AgentID returns the id of the agent that the session is, or "".
-func (s *Session) AgentID() core.AgentID {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.card.ID
-}
+func (s *Session) AgentID() core.AgentID { return s.card.Load().ID }
 
 // Close ends the session for the reason. Its tasks fail as unreachable or go to another
 // agent; what it asked is cancelled unless it was to be kept. Next returns the reason;
@@ -375,9 +372,7 @@ func (s *Session) child(thread core.ThreadID, frames *frame.Ring) *Session {
 	identity.Frames = frames
 	b := newSession(h, identity)
 	b.parent, b.thread = parent, thread
-	parent.mu.Lock()
-	b.card = parent.card
-	parent.mu.Unlock()
+	b.card.Store(parent.card.Load())
 	h.connect(b)
 	h.mu.Lock()
 	gone := parent.closed

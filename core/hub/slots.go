@@ -66,7 +66,7 @@ func (h *Hub) overdue(s *Session, j *job, since, began time.Time) {
 	e, _ := h.roster.Get(s.id)
 	h.mu.Unlock()
 	s.mu.Lock()
-	w, single := s.work[j.ID()], s.card.MaxConcurrent <= 1
+	w, single := s.work[j.ID()], s.card.Load().MaxConcurrent <= 1
 	closes := w != nil && w.slot && (h.limits.Disconnect == DisconnectAlways || h.limits.Disconnect == DisconnectSingle && single)
 	left := max(time.Until(j.Deadline()), time.Until(began.Add(aliveGraces*h.limits.SlotGrace)))
 	if closes && left > 0 && sessionOf(e.Member) == s && e.Load.LastSeen.After(since) {

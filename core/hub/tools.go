@@ -95,11 +95,7 @@ func isBuiltin(name string) bool {
 	return false
 }
 
-func (s *Session) capabilities() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.card.Capabilities
-}
+func (s *Session) capabilities() []string { return s.card.Load().Capabilities }
 
 // CallTool calls a tool for the session. The result comes from Next with the id of the
 // call.

@@ -58,8 +58,8 @@ func (s *Session) Resubscribe() {
 // is private. A notice to the hub is for subscribers alone. The hub's own topics are
 // refused: peers act on them.
 func (h *Hub) deliver(t *job, private bool) error {
-	if n := t.Notice(); n != nil && strings.HasPrefix(n.Topic, ownTopics) {
-		return core.NewFault(core.CodeInvalid, "the topic %q is the hub's own: choose another", n.Topic)
+	if topic := t.Topic(); strings.HasPrefix(topic, ownTopics) {
+		return core.NewFault(core.CodeInvalid, "the topic %q is the hub's own: choose another", topic)
 	}
 	if t.To().Reach() != core.ReachHub {
 		err := h.route(t)
@@ -75,14 +75,14 @@ func (h *Hub) deliver(t *job, private bool) error {
 	case has:
 		t.End(core.Done{})
 	case !there:
-		return unsubscribed(t.Notice().Topic)
+		return unsubscribed(t.Topic())
 	} // else it ends with what the other hubs say
 	return nil
 }
 
 // publish publishes a notice, and reports whether it has subscribers.
 func (h *Hub) publish(t *job) bool {
-	n := topic.Notice{ID: t.ID(), Topic: t.Notice().Topic, From: t.From(), By: t.opener.root().peer(), Size: task.OverheadBytes + t.Size(), Task: t.Task}
+	n := topic.Notice{ID: t.ID(), Topic: t.Topic(), From: t.From(), By: t.opener.root().peer(), Size: task.OverheadBytes + t.Size(), Task: t.Task}
 	if w, given := t.Worker().(*peer); given {
 		n.To = w
 	}

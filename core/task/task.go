@@ -149,6 +149,9 @@ func (t *Task) Intent() core.Intent { return t.request.Intent }
 // IsNotice reports whether it is a notice, which needs no answer.
 func (t *Task) IsNotice() bool { return t.request.Intent == core.IntentNotify }
 
+// Options returns the options that its agent is to set.
+func (t *Task) Options() core.Options { return t.request.Options }
+
 // Thread returns its conversation; its own id if it shares none.
 func (t *Task) Thread() core.ThreadID { return t.request.Thread }
 
@@ -167,8 +170,15 @@ func (t *Task) SharedThread() core.ThreadID {
 // IsBranch reports whether it begins its thread as a branch of another one.
 func (t *Task) IsBranch() bool { return t.request.Branch != "" }
 
-// Notice returns its content if it is a notice, else nil.
-func (t *Task) Notice() *core.Notice { return t.redactor().Request(t.request).Notice }
+// Topic returns its topic if it is a notice, else "".
+func (t *Task) Topic() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.request.Notice == nil {
+		return ""
+	}
+	return t.request.Notice.Topic
+}
 
 // Size estimates the memory of the request in bytes.
 func (t *Task) Size() int {
@@ -350,25 +360,26 @@ func (t *Task) take(e core.Event) {
 
 // End ends the task in the name of the hub. It reports false if the task had ended already, or if
 // another hub owns it.
-func (t *Task) End(body core.Body) bool {
+func (t *Task) End(body core.Body) bool { return t.end(body, nil) }
+
+// Refuse ends a task that no agent gets. It reports false as [Task.End] does.
+func (t *Task) Refuse(f *core.Fault) bool { return t.end(core.Failed{Fault: f}, f) }
+
+// end is End, and for a refusal Refuse.
+func (t *Task) end(body core.Body, refused *core.Fault) bool {
 	t.mu.Lock()
 	if t.state == Ended || t.remote {
 		t.mu.Unlock()
 		return false
+	}
+	if refused != nil {
+		t.receipt.Stage, t.receipt.Fault = core.StageRefused, refused
 	}
 	t.append(body, nil)
 	worker := t.worker
 	t.mu.Unlock()
 	t.store.host.Ended(t, worker)
 	return true
-}
-
-// Refuse ends a task that no agent gets.
-func (t *Task) Refuse(f *core.Fault) {
-	t.mu.Lock()
-	t.receipt.Stage, t.receipt.Fault = core.StageRefused, f
-	t.mu.Unlock()
-	t.End(core.Failed{Fault: f})
 }
 
 // DropContent has a task to which nothing has happened yet, and which is to be refused, forget what was asked, and by
@@ -385,7 +396,8 @@ func (t *Task) DropContent() {
 // dropContent is DropContent for a task whose log has the first event alone. Callers hold mu.
 func (t *Task) dropContent() {
 	before := t.request.Size()
-	t.request, t.key, t.dropped = t.request.WithoutContent(), "", true
+	t.request.DropContent() // not the whole request: the rest is read without the lock
+	t.key, t.dropped = "", true
 	first := t.log.At(0)
 	first.Body = t.opened()
 	t.log = LogOf([]core.Event{first})

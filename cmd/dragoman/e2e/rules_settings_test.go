@@ -140,7 +140,7 @@ func TestUnderRulesANoticeOnATopicReachesOnlyWhomItsSenderMayAsk(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
 	b, err := screen.Next(ctx)
-	if err != nil || b.Task == nil || b.Task.Notice().Topic != "door.alice" {
+	if err != nil || b.Task == nil || b.Task.Topic() != "door.alice" {
 		t.Errorf("the subscriber: got %+v and %v, want the notice of alice alone", b, err)
 	}
 }
