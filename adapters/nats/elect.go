@@ -11,15 +11,18 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// ElectWithout has the embedded servers elect other leaders for what the server of a hub leads, which
-// a majority of the hubs does not hear. By themselves they wait for it for 4 to 9 seconds, in which
-// the hubs whose streams it leads store nothing. A server that is heard again follows the new leaders.
-// ElectWithout does nothing for an external server.
+// ElectWithout has the embedded servers elect other leaders for what the server of a hub leads, which this hub does not
+// hear. By themselves they wait for it for 4 to 9 seconds, in which the hubs whose streams it leads store nothing. A
+// server that is heard again follows the new leaders; then ctx is to end. ElectWithout does nothing for an
+// external server, and while another call for the hub is under way.
 func (j *Journal) ElectWithout(ctx context.Context, hub string) error {
 	if j.server == nil || !j.clustered {
 		return nil
 	}
-	j.unheard.note(hub)
+	if !j.unheard.begin(hub) {
+		return nil
+	}
+	defer j.unheard.end(hub)
 	defer j.leaderTerm.end() // what was sent to the former leader may be lost
 	ctx, cancel := context.WithTimeout(ctx, electTime)
 	defer cancel()
@@ -78,21 +81,32 @@ func (b ballots) due(groups []raftGroup, now time.Time) (due []raftGroup) {
 
 // unheard are servers for which others were elected, and when.
 type unheard struct {
-	mu    sync.Mutex
-	since map[string]time.Time
+	mu       sync.Mutex
+	since    map[string]time.Time
+	electing map[string]bool // they are elected now
 }
 
 // unheardTime is how long such a server is not given anything to lead: the servers themselves may need
 // that long to notice that they do not hear it.
 const unheardTime = 10 * time.Second
 
-func (u *unheard) note(server string) {
+// begin notes that others are elected for a server. It reports false if that has begun before.
+func (u *unheard) begin(server string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.since == nil {
-		u.since = map[string]time.Time{}
+		u.since, u.electing = map[string]time.Time{}, map[string]bool{}
 	}
 	u.since[server] = time.Now()
+	before := u.electing[server]
+	u.electing[server] = true
+	return !before
+}
+
+func (u *unheard) end(server string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.electing, server)
 }
 
 func (u *unheard) has(server string) bool {

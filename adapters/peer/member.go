@@ -29,9 +29,9 @@ type MemberOptions struct {
 	// Deposed is called once when another hub has taken over the life of this one. The other hubs
 	// may not know by whom, and the journal says it first: then by is the zero Life.
 	Deposed func(by journal.Life)
-	// HubGone, if it is set, is called when a hub is gone, without a word or with one: what it had done
-	// for others, somebody else has to do. It may wait.
-	HubGone func(ctx context.Context, hub string)
+	// Replace, if it is set, is called when a hub has said nothing for 2 s, and again when it is gone, without a word or with
+	// one: what it does for others, somebody else has to do. It may wait, and ctx ends if the hub is heard again.
+	Replace func(ctx context.Context, hub string)
 	// Version is that of the program.
 	Version string
 }
@@ -71,6 +71,7 @@ func NewMember(o MemberOptions) (*Member, error) {
 		AgentUp: m.agentUp, AgentChanged: m.agentUp,
 		AgentDown: func(of journal.Life, id core.AgentID) { m.hubs.AgentDown(of.Hub, id) },
 		TakeOver:  m.takeOver, TakenOver: func(of, _ journal.Life) { m.hubs.TakenOver(of.Hub) }, Deposed: m.deposed,
+		Silent:  o.Replace,
 		Release: func(r cluster.Release) { m.running.Go(func() { m.hubs.Release(m.ctx, r) }) },
 	}
 	var err error
@@ -183,8 +184,8 @@ func (m *Member) hubGone(life journal.Life) {
 		cancel()
 	}
 	m.hubs.HubGone(life.Hub)
-	if m.opts.HubGone != nil {
-		m.running.Go(func() { m.opts.HubGone(m.ctx, life.Hub) })
+	if m.opts.Replace != nil {
+		m.running.Go(func() { m.opts.Replace(m.ctx, life.Hub) })
 	}
 }
 

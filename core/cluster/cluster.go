@@ -61,6 +61,9 @@ type Callbacks struct {
 	AgentChanged func(of journal.Life, e Entry)
 	AgentDown    func(of journal.Life, id core.AgentID)
 
+	// Silent is called when a hub has said nothing for 2 s, once until it is heard again, which ends ctx: what it does
+	// for others, somebody else may do; nothing of it has ended. It is called in a goroutine of its own and may wait.
+	Silent func(ctx context.Context, hub string)
 	// TakeOver has to take over the life of a hub that is gone, as [journal.Shared] does: it
 	// returns nil if this hub has it then, and a *journal.TakenError if another one has, whose
 	// own life was not taken over. After any other error it is called again, unless it is no
@@ -86,6 +89,9 @@ const (
 	// suspectAfter is when a silent hub is asked: two beats missed, and some more. If nobody answers
 	// there, its process is gone.
 	suspectAfter = 600 * time.Millisecond
+	// replaceAfter is when somebody else is to do what a silent hub does for others, so that this is settled once it
+	// counts as lost.
+	replaceAfter = 2 * time.Second
 	// goneAfter is when a hub counts as lost though its connections are open: it may stand still or
 	// starve for 2.5 s before.
 	goneAfter = 3500 * time.Millisecond

@@ -71,7 +71,8 @@ func (c *Cluster) hearBeat(b *beat) {
 	if r.over() {
 		return // it does not know yet that it was deposed
 	}
-	r.misses, r.echo, r.heard, r.nobody = misses, echo, c.ran, 0
+	r.misses, r.echo = misses, echo
+	r.listen(c.ran)
 	c.formed = c.formed || b.Formed
 	c.doubtWith(r)
 	before := r.state

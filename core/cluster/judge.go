@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -64,6 +65,7 @@ const ranAtMost = 4 * judgeEvery
 // judgement is what a look at all hubs leads to.
 type judgement struct {
 	ping, takeOver []*record
+	silent         []func() // calls of Callbacks.Silent
 }
 
 // judgeAll looks which hubs are silent. Callers hold mu.
@@ -96,6 +98,11 @@ func (c *Cluster) judgeNext(r *record, stale bool, j *judgement) {
 	if (r.doubted || r.state == Suspect) && !r.pinging && !r.forgotten {
 		r.doubted, r.pinging = false, true
 		j.ping = append(j.ping, r)
+	}
+	if r.state == Suspect && r.begun && !stale && r.replaced == nil && c.ran-r.heard >= replaceAfter && c.s.Callbacks.Silent != nil {
+		ctx, cancel := context.WithCancel(c.working)
+		r.replaced = cancel
+		j.silent = append(j.silent, func() { c.s.Callbacks.Silent(ctx, r.name) })
 	}
 	if c.orphaned(r) && !stale && !r.taking && c.s.Callbacks.TakeOver != nil {
 		r.taking = true

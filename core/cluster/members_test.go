@@ -91,6 +91,29 @@ func TestAHubThatStandsStillForAWhileIsNotGoneAndRefusesNothing(t *testing.T) {
 	}
 }
 
+// What a hub leads for others, they have somebody else lead before it counts as lost; one that is heard again is left in peace.
+func TestOthersAreToldOnceOfAHubThatIsSilentForTwoSeconds(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		for i, still := range []time.Duration{1500 * time.Millisecond, 2500 * time.Millisecond, 3 * time.Second} {
+			r.net.Pause("a")
+			time.Sleep(still)
+			r.net.Resume("a")
+			time.Sleep(time.Second)
+			of := func(event string) (n int) {
+				for _, e := range r.hubs["b"].events() {
+					if e == event {
+						n++
+					}
+				}
+				return n
+			}
+			if silent, heard := of("a is silent"), of("a is heard again"); silent != i || heard != i {
+				t.Errorf("after a silence of %v: told of it %d times and of its end %d times, want %d and %d", still, silent, heard, i, i)
+			}
+		}
+	})
+}
+
 // A machine that is lost says nothing, and its connections stay open.
 func TestAHubThatIsSilentIsTakenOverWithinFiveSeconds(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, r *rig) {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -33,6 +34,8 @@ type record struct {
 	echo   uint64
 	// missed says that this hub finds it silent.
 	missed bool
+	// replaced ends what was begun since the hub is silent; nil if nothing was. See [Callbacks].Silent.
+	replaced context.CancelFunc
 	// nobody counts the requests in a row that nobody answered.
 	nobody int
 
@@ -53,6 +56,15 @@ type record struct {
 
 func (r *record) life() journal.Life { return journal.Life{Hub: r.name, Epoch: r.epoch} }
 
+// listen notes that the hub was heard, or that a life of it is waited for.
+func (r *record) listen(ran time.Duration) {
+	r.heard, r.nobody = ran, 0
+	if r.replaced != nil {
+		r.replaced()
+		r.replaced = nil
+	}
+}
+
 // seq returns the latest beat of the life, zero before the first.
 func (r *record) seq() uint64 {
 	if r.last == nil {
@@ -69,7 +81,8 @@ func (r *record) begin(epoch uint64, ran time.Duration) {
 	r.epoch, r.by, r.inherited, r.forgotten, r.begun = epoch, journal.Life{}, false, false, false
 	r.state, r.last, r.misses, r.present = Suspect, nil, nil, false
 	r.loads, r.loadsSeq = map[core.AgentID]Load{}, 0
-	r.heard, r.echo, r.missed, r.nobody = ran, 0, false, 0
+	r.echo, r.missed = 0, false
+	r.listen(ran)
 }
 
 // lose notes that the hub is gone.

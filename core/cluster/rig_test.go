@@ -113,6 +113,11 @@ func (r *rig) start(name string) *testHub {
 				}
 				return err
 			},
+			Silent: func(ctx context.Context, hub string) {
+				h.note("%s is silent", hub)
+				<-ctx.Done()
+				h.note("%s is heard again", hub)
+			},
 			TakenOver: func(of, by journal.Life) { h.note("%s taken over by %s", of, by) },
 			Deposed:   h.isDeposed,
 			Release:   h.release,

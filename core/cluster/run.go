@@ -140,6 +140,9 @@ func (c *Cluster) judgeAlways(ctx context.Context) {
 		for _, r := range j.ping {
 			all.Go(func() { c.ping(ctx, r) })
 		}
+		for _, call := range j.silent {
+			all.Go(call)
+		}
 		for _, r := range j.takeOver {
 			all.Go(func() { c.takeOver(ctx, r) })
 		}

@@ -160,9 +160,9 @@ func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
 		},
 		Journal: j, Keys: j.Keys(), Version: Version,
 		Dial: func(l journal.Life) link.Conn[[]byte, []byte] { return s.node.Connect(bus.Life(l)) },
-		HubGone: func(ctx context.Context, hub string) {
+		Replace: func(ctx context.Context, hub string) {
 			if err := j.ElectWithout(ctx, hub); err != nil && ctx.Err() == nil {
-				s.log.Warn("the journal waits for the server of a hub that is gone", "hub", hub, "error", err)
+				s.log.Warn("the journal waits for the server of a hub that is not heard", "hub", hub, "error", err)
 			}
 		},
 		Deposed: func(by journal.Life) { s.fail(fmt.Errorf("hub %s: %w by %s", life, journal.ErrFenced, by)) },
