@@ -247,7 +247,8 @@ type resumed struct {
 func parsePosition(text string) (position, []resumed, error) {
 	p := newPosition()
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(text) > MaxPosition || len(raw) < headBytes || raw[0] != positionVersion || raw[headBytes-1] > mostLines {
+	whole := len(text) == base64.RawURLEncoding.EncodedLen(len(raw)) // the decoder skips ends of lines
+	if err != nil || !whole || len(text) > MaxPosition || len(raw) < headBytes || raw[0] != positionVersion || raw[headBytes-1] > mostLines {
 		return p, nil, badPosition()
 	}
 	lines := int(raw[headBytes-1])

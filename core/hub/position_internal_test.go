@@ -25,7 +25,7 @@ func FuzzParsePosition(f *testing.F) {
 		p.set(core.TaskID(core.NewID()), core.Cursor{Epoch: 1, Seq: 7})
 		f.Add(string(p.text))
 	}
-	for _, text := range []string{"", "x", "1.2", strings.Repeat("A", headChars), strings.Repeat("_", headChars+openChars), string(p.text) + "AAAA"} {
+	for _, text := range []string{"", "x", "1.2", strings.Repeat("A", headChars), strings.Repeat("_", headChars+openChars), string(p.text) + "AAAA", string(p.text) + "\r\n"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
