@@ -2,34 +2,28 @@ package pi
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	"github.com/dragoman-hub/dragoman/core/lru"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // recordAgent records the agent of the session in a new conversation, as pi does (facts,
 // section 7.3).
 func (ss *session) recordAgent(t *conversation.Tree) {
-	if id := ss.agent.Agent(); id != "" {
-		t.AppendEntry(ss.modelChange(id))
+	if ss.agent.Agent() != "" {
+		t.AppendEntry(ss.modelChange())
 	}
 }
 
-// modelChange returns the entry that names the agent of what follows.
-func (ss *session) modelChange(id core.AgentID) sessionfile.ModelChange {
-	s := ss.server
-	provider := conversation.API // if the agent was never here, or may not be seen
-	if a, ok := s.hub.Agent(ss.viewer, id); ok {
-		provider, id = a.Dialect, a.ID
-	} else if known := s.dialects.of(id); known != "" && s.hub.MaySee(ss.viewer, id) {
-		provider = known
+// modelChange returns the entry that names the agent of the session for what follows.
+func (ss *session) modelChange() sessionfile.ModelChange {
+	if m := ss.currentModel(); m != nil {
+		return sessionfile.ModelChange{Provider: m.Provider, ModelID: string(m.ID)}
 	}
-	return sessionfile.ModelChange{Provider: provider, ModelID: string(id)}
+	return sessionfile.ModelChange{Provider: conversation.API, ModelID: string(ss.agent.Agent())} // it was never here, or may not be seen
 }
 
 // bindToLast binds a session to the last agent of the conversation in its file, also to one
@@ -47,7 +41,6 @@ func (ss *session) bindToLast() {
 	default:
 		ss.agent, ss.model = core.ToAgent(id), nil
 		if provider != conversation.API {
-			s.dialects.note(id, provider)
 			ss.model = new(modelOf(hub.AgentStatus{Card: core.Card{ID: id, Dialect: provider}}))
 		}
 	}
@@ -73,7 +66,7 @@ func (ss *session) bindToAssigned(id core.AgentID) {
 	ss.informedAgents[id] = true
 	if ss.currentModel(); changed {
 		ss.watchQuestions()
-		ss.addEntry(ss.modelChange(id))
+		ss.addEntry(ss.modelChange())
 	}
 }
 
@@ -102,41 +95,4 @@ func (ss *session) newThread(thread core.ThreadID, context []conversation.Messag
 	ss.history, ss.informedAgents = conversation.Turns(context, ss.server.hub.Limits().HistoryBytes), nil
 	ss.unreported = unreportedBash{} // the conversation has it
 	ss.watchQuestions()
-}
-
-// maxDialects bounds the agents that have left and whose dialect is remembered.
-const maxDialects = 4096
-
-// dialects knows the dialects of the hub's agents, also of some that have left. It is safe
-// for concurrent use.
-type dialects struct {
-	hub *hub.Hub
-
-	mu    sync.Mutex
-	known *lru.Cache[core.AgentID, string]
-}
-
-func newDialects(h *hub.Hub) *dialects {
-	return &dialects{hub: h, known: lru.New(lru.Options[core.AgentID, string]{Count: maxDialects})}
-}
-
-// note remembers the dialect of an agent.
-func (d *dialects) note(id core.AgentID, name string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if known, ok := d.known.Get(id); !ok || known != name {
-		d.known.Put(id, name)
-	}
-}
-
-// of returns the dialect of an agent, or "" if it was never here.
-func (d *dialects) of(id core.AgentID) string {
-	if a, ok := d.hub.Agent(component.Principal, id); ok {
-		d.note(id, a.Dialect)
-		return a.Dialect
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	name, _ := d.known.Get(id)
-	return name
 }

@@ -156,24 +156,6 @@ func TestACompactionReadsNoConversationInATurnOfTheEngine(t *testing.T) {
 	}
 }
 
-func TestTheDialectsOfAgentsThatHaveLeftAreBounded(t *testing.T) {
-	h := coretest.NewHub(t, hub.Options{})
-	s := bareServer(t, h, Options{})
-	answerAll(t, h, "here", func(core.Request) string { return "" })
-	for i := range 3 * maxDialects {
-		s.dialects.note(core.AgentID(fmt.Sprint("agent-", i)), "acp")
-	}
-	if kept := s.dialects.known.Len(); kept > maxDialects {
-		t.Errorf("got %d agents, want at most %d", kept, maxDialects)
-	}
-	if got := s.dialects.of(core.AgentID(fmt.Sprint("agent-", 3*maxDialects-1))); got != "acp" {
-		t.Errorf("the last agent that left: got %q, want acp", got)
-	}
-	if got := s.dialects.of("here"); got != "coven" {
-		t.Errorf("a connected agent: got %q, want coven", got)
-	}
-}
-
 // bareServer returns a server without rate limits.
 func bareServer(t *testing.T, h *hub.Hub, opts Options) *Server {
 	t.Helper()

@@ -136,7 +136,6 @@ type Server struct {
 	handlers map[string]handler
 	opts     Options
 	engine   *command.Engine
-	dialects *dialects
 
 	rendering render.Task // common to the views of all tasks
 
@@ -174,7 +173,7 @@ type Server struct {
 func NewServer(h *hub.Hub, opts Options) *Server {
 	opts = opts.withDefaults()
 	s := &Server{
-		hub: h, dialects: newDialects(h), handlers: handlers(), opts: opts, done: make(chan struct{}),
+		hub: h, handlers: handlers(), opts: opts, done: make(chan struct{}),
 		root:     h.Connect(component),
 		sessions: map[command.Key]*session{}, parked: lru.New(lru.Options[command.Key, *parked]{Count: maxParked}),
 		runs: map[core.TaskID][]*step{}, threads: map[core.ThreadID]*sharedThread{}, jobs: command.NewJobs(), lists: command.NewJobs(), summaries: command.NewJobs(),
@@ -291,7 +290,7 @@ func (s *Server) read(b hub.Batch) {
 // newRenderTask returns what the views of all tasks have in common.
 func (s *Server) newRenderTask() render.Task {
 	limits := s.hub.Limits()
-	return render.Task{Provider: s.dialects.of, ApprovalTimeout: limits.QuestionTimeout, MaxAttempts: max(0, limits.Retries), Count: s.count}
+	return render.Task{ApprovalTimeout: limits.QuestionTimeout, MaxAttempts: max(0, limits.Retries), Count: s.count}
 }
 
 // renderTask returns what a view of a task of the session needs. It does not count.

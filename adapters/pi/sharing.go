@@ -243,8 +243,8 @@ func (ss *session) finishJoining(turns []*task.Task) {
 	for _, m := range past {
 		ss.file.Append(ss.tree.AppendMessage(m))
 	}
-	if id := ss.agent.Agent(); id != "" {
-		ss.addEntry(ss.modelChange(id))
+	if ss.agent.Agent() != "" {
+		ss.addEntry(ss.modelChange())
 	}
 	for _, t := range slices.Concat(turns[running:], early) {
 		ss.queueShared(t)

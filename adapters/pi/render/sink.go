@@ -20,7 +20,7 @@ func (v *View) Opened(core.Event, core.Opened) error { return nil }
 
 // Assigned sets the agent of the messages that follow.
 func (v *View) Assigned(_ core.Event, b core.Assigned) error {
-	v.agent = b.Agent
+	v.SpeakAs(b.Agent, b.Dialect)
 	return nil
 }
 

@@ -13,8 +13,6 @@ import (
 type Task struct {
 	Envelope Envelope // of the session that shows the task
 	ID       core.TaskID
-	// Provider names the dialect of an agent.
-	Provider func(core.AgentID) string
 	// MayDecide reports whether who sees the view may decide on its tool calls; nil is yes.
 	MayDecide func() bool
 	// ApprovalTimeout is how long a user has to decide an approval.
@@ -45,10 +43,11 @@ type View struct {
 	waiting  []conversation.Message // until the draft ends
 	injected []core.Injected        // not yet answered by the agent
 
-	agent   core.AgentID
-	usage   core.Usage // reported between two messages
-	hasText bool
-	attempt int // number of the current retry, or 0
+	agent    core.AgentID
+	provider string     // the dialect of the agent
+	usage    core.Usage // reported between two messages
+	hasText  bool
+	attempt  int // number of the current retry, or 0
 }
 
 // turn is a reply and the results of its tool calls.
@@ -76,7 +75,7 @@ func (v *View) Begin(t Task, out *Frames, how Snapshots) {
 // SpeakAs sets the agent of the messages that follow, and its provider, for an answer that
 // does not come from the events of a task.
 func (v *View) SpeakAs(agent core.AgentID, provider string) {
-	v.agent, v.task.Provider = agent, func(core.AgentID) string { return provider }
+	v.agent, v.provider = agent, provider
 }
 
 // Agent returns the agent that the task is assigned to, or "".
@@ -115,7 +114,7 @@ func (v *View) beginDraft(at time.Time) *draft {
 		v.endTurn()
 	}
 	v.beginTurn()
-	v.latest = draft{provider: v.task.Provider(v.agent), agent: v.agent, at: at.UnixMilli(), usage: v.usage}
+	v.latest = draft{provider: v.provider, agent: v.agent, at: at.UnixMilli(), usage: v.usage}
 	v.draft = &v.latest
 	v.draft.blocks = v.draft.room[:0]
 	v.usage = core.Usage{}

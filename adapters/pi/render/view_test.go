@@ -32,7 +32,6 @@ func numbered(bodies ...core.Body) []core.Event {
 func testTask() render.Task {
 	return render.Task{
 		Envelope: render.NewEnvelope("s1"), ID: "0198c0de-0000-7000-8000-000000000000", ApprovalTimeout: 300 * time.Second, MaxAttempts: 2,
-		Provider: func(core.AgentID) string { return "coven" },
 	}
 }
 
