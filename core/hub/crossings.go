@@ -35,15 +35,18 @@ type kindCounts [core.KindCancelled + 1]uint64
 
 // add counts the events of a task that has ended. It reads the log rather than each event as it
 // comes: the answer of an agent does not wait for it.
-func (c *crossings) add(j *job, agent string) {
-	pair := dialects{j.opener.identity.Dialect, agent}
-	if pair.agent == "" || pair.requester == "" {
-		return
-	}
+func (c *crossings) add(j *job) {
+	pair := dialects{requester: j.opener.identity.Dialect}
 	var kinds kindCounts
 	log := j.Log()
 	for e := range log.All() {
 		kinds[e.Body.Kind()]++
+		if b, ok := e.Body.(core.Assigned); ok {
+			pair.agent = b.Dialect
+		}
+	}
+	if pair.agent == "" || pair.requester == "" {
+		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -144,7 +144,6 @@ func (h *Hub) assign(j *job, s *Session) {
 		w = new(holding) // the agent before may have it still
 	}
 	w.job, w.slot = j, slot
-	j.dialect = s.identity.Dialect
 	s.mu.Lock()
 	s.work.put(j.ID(), w)
 	s.mu.Unlock()

@@ -21,7 +21,6 @@ type job struct {
 	why     *core.Fault // why it is on its way to another hub
 	waiting *Session    // the agent in whose queue it is, or nil
 	tried   []attempt
-	dialect string  // of the agent that got it last
 	first   holding // of the first agent: most tasks have one
 }
 
@@ -183,7 +182,6 @@ func (h *Hub) ended(j *job) {
 	delete(j.opener.opened, j.Task)
 	j.opener.mu.Unlock()
 	h.mu.Lock()
-	dialect := j.dialect
 	if from := j.waiting; from != nil {
 		j.waiting = nil
 		h.unqueue(from, j)
@@ -197,7 +195,7 @@ func (h *Hub) ended(j *job) {
 	h.returned(j.Task)
 	h.noteIdle()
 	h.mu.Unlock()
-	h.crossings.add(j, dialect)
+	h.crossings.add(j)
 	h.withdrawCalls(j.Task)
 	if h.tracer != nil && j.Trace().IsSampled() {
 		h.tracer.Ended(j.ID())
