@@ -1,8 +1,10 @@
 package nats_test
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest/tier"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
@@ -55,30 +58,62 @@ func storeOne(t *testing.T, o nats.Options) core.TaskID {
 func TestAJournalInAFormatOfALaterVersionIsRefusedAndLeftAsItIs(t *testing.T) {
 	o := nats.Options{Dir: t.TempDir(), Version: "v1.2.0"}
 	task := storeOne(t, o)
-	later := func(format, version string) {
-		t.Helper()
-		s, err := server.NewServer(&server.Options{DontListen: true, JetStream: true, StoreDir: filepath.Join(o.Dir, "nats"), NoSigs: true, NoLog: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Start()
-		defer s.WaitForShutdown()
-		defer s.Shutdown()
-		conn, err := natsgo.Connect("", natsgo.InProcessServer(s))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		js, err := jetstream.New(conn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		markFormat(t, js, "dragoman-tasks", format, version)
-	}
-	later("99", "v9.0.0")
+	markStored(t, o.Dir, "dragoman-tasks", "99", "v9.0.0")
 	wantFormatError(t, o, "v9.0.0")
-	later("1", "v1.2.0")
+	markStored(t, o.Dir, "dragoman-tasks", "1", "v1.2.0")
 	wantStored(t, o, task)
+}
+
+// markStored is markFormat for a stream in a data directory that no hub has open.
+func markStored(t *testing.T, dir, stream, format, version string) {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{DontListen: true, JetStream: true, StoreDir: filepath.Join(dir, "nats"), NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	defer s.WaitForShutdown()
+	defer s.Shutdown()
+	conn, err := natsgo.Connect("", natsgo.InProcessServer(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	markFormat(t, js, stream, format, version)
+}
+
+// A hub that was alone copies its journal to the cluster that it joins, if this version reads it.
+func TestAHubWhoseJournalIsInALaterFormatDoesNotJoinACluster(t *testing.T) {
+	tier.Full(t, "it runs three servers")
+	dir, at := t.TempDir(), addresses(t, 3)
+	storeOne(t, nats.Options{Dir: dir, Name: "a", Version: "v1.2.0"})
+	markStored(t, dir, "a-tasks", "99", "v9.0.0")
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	var others sync.WaitGroup
+	defer others.Wait()
+	defer cancel()
+	for i, name := range []string{"b", "c"} {
+		others.Go(func() {
+			if j, err := nats.Open(ctx, member(t.TempDir(), name, "open sesame", at, i+1)); err == nil {
+				<-ctx.Done()
+				_ = j.Close()
+			}
+		})
+	}
+	o := member(dir, "a", "open sesame", at, 0)
+	o.Version = "v1.2.0"
+	_, err := nats.Open(ctx, o)
+	var later *nats.FormatError
+	if !errors.As(err, &later) || later.Format != 99 || later.Since != "v9.0.0" {
+		t.Errorf("got %v, want that the format is of v9.0.0", err)
+	}
+	if kept, err := filepath.Glob(filepath.Join(dir, "nats-alone")); err != nil || len(kept) != 1 {
+		t.Errorf("got %v and %v, want the former store left for that version", kept, err)
+	}
 }
 
 // streamsAt returns the streams of a server.

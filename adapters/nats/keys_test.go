@@ -21,6 +21,24 @@ func TestKeysOfAnExternalClusterAreWrittenOnceAtARevision(t *testing.T) {
 	checkKeys(t, hubs)
 }
 
+// The key is stored, but its acknowledgement is lost: it is tried again, which finds it written, and a read says by whom.
+func TestAKeyWhoseAcknowledgementIsLostIsWrittenOnce(t *testing.T) {
+	const said, instead = "$KV.test-keys.k _INBOX.", "$KV.test-keys.k _LOSTX."
+	url, proxy := lossyTo(t, external(t), said, instead)
+	keys := opened(t, nats.Options{URL: url, Name: "a", Cluster: &nats.Cluster{Name: "test"}}).Keys()
+	proxy.armed.Store(true)
+	if next, err := keys.Write(t.Context(), "k", "mine", 0); next != 0 || err != nil || !proxy.lost.Load() {
+		t.Errorf("got the revision %d and %v, want 0 for what is written already", next, err)
+	}
+	text, revision, err := keys.Read(t.Context(), "k")
+	if text != "mine" || revision == 0 || err != nil {
+		t.Errorf("read: got %q, %d and %v, want what was written", text, revision, err)
+	}
+	if next, err := keys.Write(t.Context(), "k", "mine, too", revision); next != revision+1 || err != nil {
+		t.Errorf("the next: got the revision %d and %v, want %d", next, err, revision+1)
+	}
+}
+
 func checkKeys(t *testing.T, hubs []*nats.Journal) {
 	t.Helper()
 	var stores []remote.KeyStore
