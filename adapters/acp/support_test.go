@@ -170,6 +170,7 @@ func (a *peer) expectNothing() {
 // disconnect breaks the connection.
 func (a *peer) disconnect() {
 	a.Helper()
+	synctest.Wait() // the hub knows by now that what was received was sent
 	_ = a.conn.Close(link.Reason{Cause: link.PeerGone})
 	<-a.ended
 }

@@ -89,6 +89,7 @@ type testHub struct {
 	hubs    map[journal.Life]map[core.AgentID]cluster.Entry
 	own     map[core.AgentID]cluster.Entry
 	deposed journal.Life
+	silent  map[string][2]int // how often it was told that another one is silent, and that it is heard again
 	numbers uint64
 	ended   bool
 	onUp    func(core.AgentID)
@@ -100,7 +101,7 @@ type testHub struct {
 func (r *rig) start(name string) *testHub {
 	r.t.Helper()
 	var err error
-	h := &testHub{rig: r, name: name, life: r.store.begin(name), done: make(chan struct{}), hubs: map[journal.Life]map[core.AgentID]cluster.Entry{}, own: map[core.AgentID]cluster.Entry{}}
+	h := &testHub{rig: r, name: name, life: r.store.begin(name), done: make(chan struct{}), hubs: map[journal.Life]map[core.AgentID]cluster.Entry{}, own: map[core.AgentID]cluster.Entry{}, silent: map[string][2]int{}}
 	s := cluster.Settings{
 		Life: h.life, Index: int(name[0] - 'a'), Bus: r.net.Bus(name), Claims: r.claims.Of(name), Address: name + ":8080",
 		Callbacks: cluster.Callbacks{
@@ -114,9 +115,9 @@ func (r *rig) start(name string) *testHub {
 				return err
 			},
 			Silent: func(ctx context.Context, hub string) {
-				h.note("%s is silent", hub)
+				h.silence(hub, 1, 0)
 				<-ctx.Done()
-				h.note("%s is heard again", hub)
+				h.silence(hub, 0, 1)
 			},
 			TakenOver: func(of, by journal.Life) { h.note("%s taken over by %s", of, by) },
 			Deposed:   h.isDeposed,
@@ -170,6 +171,13 @@ func (h *testHub) note(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.log = append(h.log, fmt.Sprintf(format, args...))
+}
+
+func (h *testHub) silence(of string, silent, heard int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := h.silent[of]
+	h.silent[of] = [2]int{n[0] + silent, n[1] + heard}
 }
 
 func (h *testHub) events() []string {

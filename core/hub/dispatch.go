@@ -251,7 +251,7 @@ func (h *Hub) dispatch(s *Session) {
 			return
 		}
 		j := s.queue[0]
+		h.assign(j, s) // before it leaves the queue: the agent is at no time without work
 		h.unqueue(s, j)
-		h.assign(j, s)
 	}
 }
