@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -35,6 +36,8 @@ type arrival struct {
 	task *task.Task
 	held []core.Call // commands on it
 
+	// alone says that the life which hands it over has ended, or was away: whether it has stored the record, the journal tells.
+	alone bool
 	// unstored says that its owner has stored nothing of it, and closed that its copy here, if any, has its end.
 	unstored, closed bool
 }
@@ -123,6 +126,18 @@ func (r *Hubs) reject(a *arrival) []core.Call {
 	held := a.held
 	a.held = nil
 	return held
+}
+
+// arrivalsAlone returns the tasks that are transferred here by lives that have ended, in order.
+func (r *Hubs) arrivalsAlone() (all []*task.Task) {
+	r.Lock()
+	defer r.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(r.arriving)) {
+		if a := r.arriving[id]; a.alone {
+			all = append(all, a.task)
+		}
+	}
+	return all
 }
 
 // takeArrivals stores copies of the tasks that move here, and ends those that were rejected, until ctx

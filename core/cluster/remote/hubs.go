@@ -136,12 +136,16 @@ func (r *Hubs) Ready() error {
 	return nil
 }
 
-// HubUp adds a hub to those that may own tasks, or changes its index.
+// HubUp adds a hub to those that may own tasks, or changes its index. It is called for each life.
 func (r *Hubs) HubUp(name string, index int) {
 	r.Lock()
 	defer r.Unlock()
 	r.view.add(name, index)
 	delete(r.remains, name)
+	for _, a := range r.arriving { // of a life before, which nobody may have taken over
+		a.alone = a.alone || a.from == name
+	}
+	r.settleSoon()
 	r.joins++
 	r.PeerUp(name)
 }

@@ -54,9 +54,10 @@ func (r *Hubs) settle(ctx context.Context) {
 	}
 }
 
-// settleAll reports whether the journal has said enough of all copies of tasks of hubs that are gone.
+// settleAll reports whether the journal has said enough of all copies of tasks of hubs that are gone, and of those that
+// lives which have ended were handing over.
 func (r *Hubs) settleAll(ctx context.Context) (all bool) {
-	all = true
+	all = r.settleArrivals(ctx)
 	for _, name := range r.view.where(func(o *other) bool { return o.gone && o.taken }) {
 		if ctx.Err() != nil {
 			return false
@@ -68,6 +69,20 @@ func (r *Hubs) settleAll(ctx context.Context) (all bool) {
 		all = r.settleCopies(ctx, r.copiesOf(name)) && all
 	}
 	return all
+}
+
+// settleArrivals gives tasks that were handed over by a life which has ended what the journal says, and reports whether
+// that was enough. One of which it says nothing is left to who ends it: the life may be the present one, which was not
+// heard for a while.
+func (r *Hubs) settleArrivals(ctx context.Context) bool {
+	task.EachAtOnce(r.arrivalsAlone(), func(_ int, t *task.Task) {
+		events, _, err := r.stored(ctx, t.ID())
+		var gap *journal.GapError
+		if err == nil || errors.As(err, &gap) {
+			r.extend(t, events)
+		}
+	})
+	return len(r.arrivalsAlone()) == 0
 }
 
 // settleCopies is settleCopy for several copies.
