@@ -21,7 +21,8 @@ func TestKeysOfAnExternalClusterAreWrittenOnceAtARevision(t *testing.T) {
 	checkKeys(t, hubs)
 }
 
-// The key is stored, but its acknowledgement is lost: it is tried again, which finds it written, and a read says by whom.
+// A write that was stored and not acknowledged is repeated. The second try finds the entry and writes nothing; the caller reads whose
+// it is.
 func TestAKeyWhoseAcknowledgementIsLostIsWrittenOnce(t *testing.T) {
 	const said, instead = "$KV.test-keys.k _INBOX.", "$KV.test-keys.k _LOSTX."
 	url, proxy := lossyTo(t, external(t), said, instead)
